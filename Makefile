@@ -1,0 +1,44 @@
+# Every target sets up its own virtual environment; nothing else needs to be installed by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
+.PHONY: setup demo test test-all lint format bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $(STAMP)
+
+demo: setup
+	$(BIN)/python -m sylvan.demo
+
+test: setup
+	$(PYTEST) -m "not slow"
+
+# What takes long or needs extra machinery: dask clusters, fresh processes, coverage of kernels without the JIT.
+test-all: setup
+	$(BIN)/python -m pytest -m slow
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" tests/kernels
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	$(BIN)/python benchmarks/forest.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

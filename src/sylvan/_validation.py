@@ -1,0 +1,1 @@
+"""User input becomes canonical arrays here, and nowhere else."""

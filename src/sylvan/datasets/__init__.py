@@ -1,0 +1,1 @@
+"""Data sets, readers and weak-label masking."""

@@ -1,0 +1,1 @@
+"""Forests of decision trees for multi-label, multi-class and binary targets."""
