@@ -1,0 +1,176 @@
+"""Find a data set by its name: built in, in a local folder, or on OpenML."""
+
+import contextlib
+import difflib
+import gzip
+import http.client
+import os
+from pathlib import Path, PureWindowsPath
+from typing import Any
+
+from sklearn.datasets import get_data_home
+
+from sylvan.datasets import openml
+from sylvan.datasets.arff import read_arff
+from sylvan.datasets.digits import load_digit_attributes
+from sylvan.datasets.tables import read_csv
+
+_BUILT_IN = {"digit_attributes": load_digit_attributes}
+_SUFFIXES = (".arff.gz", ".arff", ".csv.gz", ".csv")
+_LABEL_PREFIX = "label:"
+
+
+def load_dataset(
+    name: str,
+    *,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+    data_home: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Load a data set by its name.
+
+    Looked for in this order: the built-in sets (``"digit_attributes"``); the folder that the environment
+    variable ``SYLVAN_DATA`` names; the folder ``sylvan`` in scikit-learn's data folder; OpenML. In a folder
+    a data set is ``NAME.arff.gz`` or ``NAME.arff`` (labels: see `read_arff`), ``NAME.csv.gz`` or
+    ``NAME.csv`` (label columns begin with ``label:``, identifiers with ``id:``).
+
+    Parameters
+    ----------
+    name : str
+        Name, without folder and ending.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Return pandas data frames with named columns.
+    data_home : str, path or None, default=None
+        scikit-learn's data folder, if not the usual one.
+
+    Returns
+    -------
+    Bunch or tuple
+        With ``data`` (n, d) float, ``target`` (n, n_labels) int 0/1 or one class column (n,),
+        ``feature_names``, ``target_names``, ``frame``, ``categories``, ``name`` and ``DESCR``. Nominal and
+        text features are ordinal codes; ``categories`` tells what for. CSV files also give ``ids``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set; the message says where it was looked for and what is there.
+    ConnectionError
+        If it is in no folder and OpenML cannot be reached.
+
+    See Also
+    --------
+    list_datasets : Names that need no download.
+
+    Examples
+    --------
+    >>> from sylvan.datasets import load_dataset
+    >>> X, Y = load_dataset("digit_attributes", return_X_y=True)
+    >>> X.shape, Y.shape
+    ((1797, 64), (1797, 8))
+    """
+    _check_name(name)
+    if name in _BUILT_IN:
+        return _BUILT_IN[name](return_X_y=return_X_y, as_frame=as_frame)
+    for folder in _folders(data_home).values():
+        path = _find(folder, name)
+        if path is not None:
+            return _read(path, return_X_y=return_X_y, as_frame=as_frame, data_home=data_home)
+    try:
+        source = openml.fetch(name, data_home)
+    except (OSError, http.client.HTTPException) as error:
+        raise ConnectionError(_not_found(name, data_home, f"could not be asked: {error}")) from error
+    except ValueError as error:  # also what fetch_openml raises for an unknown name
+        raise ValueError(_not_found(name, data_home, str(error))) from error
+    return openml.convert(source, name, return_X_y=return_X_y, as_frame=as_frame)
+
+
+def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[str]:
+    """Return the names that `load_dataset` finds without a download.
+
+    Parameters
+    ----------
+    data_home : str, path or None, default=None
+        scikit-learn's data folder, if not the usual one.
+
+    Returns
+    -------
+    list of str
+        Names, sorted.
+
+    Examples
+    --------
+    >>> from sylvan.datasets import list_datasets
+    >>> "digit_attributes" in list_datasets()
+    True
+    """
+    found = set(_BUILT_IN)
+    for folder in _folders(data_home).values():
+        found.update(_names_in(folder))
+    return sorted(found)
+
+
+def _check_name(name: str) -> None:
+    # Windows' rules know both separators and drive letters.
+    if not name or name in {".", ".."} or "\0" in name or PureWindowsPath(name).name != name:
+        raise ValueError(f"{name!r} is not the name of a data set: a name has no folder in it.")
+
+
+def _folders(data_home: str | os.PathLike[str] | None) -> dict[str, Path]:
+    """Return the folders to look in, each under the name by which a message calls it."""
+    folders = {}
+    if os.environ.get("SYLVAN_DATA"):
+        folders["SYLVAN_DATA"] = Path(os.environ["SYLVAN_DATA"]).expanduser()
+    # get_data_home creates the folder; where that is not allowed, there is nothing in it either.
+    with contextlib.suppress(OSError):
+        folders["the scikit-learn data folder"] = Path(get_data_home(data_home)) / "sylvan"
+    return folders
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    paths = (folder / f"{name}{suffix}" for suffix in _SUFFIXES)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _read(path: Path, *, return_X_y: bool, as_frame: bool, data_home: str | os.PathLike[str] | None) -> Any:
+    if path.name.endswith((".arff", ".arff.gz")):
+        return read_arff(path, return_X_y=return_X_y, as_frame=as_frame, data_home=data_home)
+    return read_csv(path, _LABEL_PREFIX, nominal=True, return_X_y=return_X_y, as_frame=as_frame)
+
+
+def _names_in(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    found = set()
+    for path in folder.iterdir():
+        suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), None)
+        if suffix and path.is_file() and (suffix.startswith(".arff") or _has_label(path)):
+            found.add(path.name.removesuffix(suffix))
+    return sorted(found)
+
+
+def _has_label(path: Path) -> bool:
+    # A folder of data also holds CSV files that are not data sets, such as its own list of contents.
+    try:
+        with gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb") as file:
+            header = file.readline()
+    except (OSError, EOFError):
+        return False
+    return _LABEL_PREFIX.encode() in header
+
+
+def _not_found(name: str, data_home: str | os.PathLike[str] | None, openml: str) -> str:
+    names = list_datasets(data_home=data_home)
+    lines = [f"There is no data set {name!r}. Looked for it in:"]
+    lines.append(f"- the built-in sets: {', '.join(sorted(_BUILT_IN))}")
+    if not os.environ.get("SYLVAN_DATA"):
+        lines.append("- SYLVAN_DATA: this environment variable names no folder")
+    for title, folder in _folders(data_home).items():
+        found = ", ".join(_names_in(folder)) or ("no data sets" if folder.is_dir() else "no such folder")
+        lines.append(f"- {title}, {folder}: {found}")
+    lines.append(f"- OpenML: {openml}")
+    similar = difflib.get_close_matches(name, names, n=1)
+    if similar:
+        lines.append(f"Did you mean {similar[0]!r}?")
+    return "\n".join(lines)
