@@ -33,9 +33,10 @@ def _arff_columns(path):
         for line in file:
             if line.lower().startswith("@data"):
                 return
-            match = re.match(r"@attribute\s+(?:'([^']*)'|(\S+))", line, re.IGNORECASE)
+            match = re.match(r"@attribute\s+(?:'((?:[^'\\]|\\.)*)'|(\S+))", line, re.IGNORECASE)
             if match:
-                yield match.group(1) or match.group(2)
+                # A backslash means something between quotes only.
+                yield match.group(2) or match.group(1).replace("\\'", "'")
 
 
 @pytest.mark.parametrize("row", _sets("multi-label"))

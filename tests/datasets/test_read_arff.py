@@ -160,6 +160,7 @@ def test_unknown_labels_are_nan(write):
         ("'two words'", "two words"),
         (r"'rock \'n\' roll'", "rock 'n' roll"),
         (r'"5\" disc"', '5" disc'),
+        (r"m\'usica", r"m\'usica"),
         ("'100% {x}, y'", "100% {x}, y"),
         ("été", "été"),
         ("@data", "@data"),

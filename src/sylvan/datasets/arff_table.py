@@ -154,7 +154,7 @@ def _attribute(line: str) -> tuple[str, str]:
         raise ValueError(f"cannot read the declaration {line!r}")
     name, kind = _unquote(match.group(1)), match.group(2)
     if kind.lower() == "integer":
-        pass  # the same to Weka, while liac-arff would cut 1.5 to 1
+        kind = "numeric"  # the same to Weka, while liac-arff would cut 1.5 to 1
     if not kind.startswith("{") and kind.lower() not in {"numeric", "real"}:
         raise ValueError(
             f"attribute {name!r} has the type {kind!r}; only numeric and nominal attributes can be read"

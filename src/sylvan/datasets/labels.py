@@ -99,5 +99,7 @@ def label_matrix(columns: Sequence[np.ndarray], n_rows: int) -> np.ndarray:
     """
     unknown = any(np.isnan(column).any() for column in columns)
     # int64 although a byte would do: products such as Y.T @ Y must not overflow.
-    dtype = np.float64 if unknown else np.int64
-    return np.ascontiguousarray(np.array(columns).astype(dtype).reshape(-1, n_rows).T)
+    by_label = np.empty((len(columns), n_rows), dtype=np.float64 if unknown else np.int64)
+    for row, column in zip(by_label, columns):
+        row[:] = column
+    return np.ascontiguousarray(by_label.T)

@@ -162,7 +162,7 @@ def _has_label(path: Path) -> bool:
 
 def _not_found(name: str, data_home: str | os.PathLike[str] | None, openml: str) -> str:
     names = list_datasets(data_home=data_home)
-    lines = [f"There is no data set {name!r}. Looked for it in:"]
+    lines = [f"No data set {name!r} was found. Looked for it in:"]
     lines.append(f"- the built-in sets: {', '.join(sorted(_BUILT_IN))}")
     if not os.environ.get("SYLVAN_DATA"):
         lines.append("- SYLVAN_DATA: this environment variable names no folder")

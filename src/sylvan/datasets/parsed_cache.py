@@ -59,7 +59,8 @@ def load_table(path: Path) -> ArffTable | None:
         What `store_table` was given.
     """
     try:
-        with np.load(path, allow_pickle=False) as entry:
+        # np.load leaves a file it cannot read open if it opened it itself.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
             header = json.loads(entry["header"].tobytes())
             values: Any
             if "indptr" in entry:

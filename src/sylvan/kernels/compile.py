@@ -3,6 +3,12 @@
 A signature makes numba compile when the module is imported, so that no user thread ever waits for the compiler
 inside a fit. The machine code is stored next to the source or, where that is read-only, in the user's cache folder;
 where neither can be written the kernels still compile, once per process.
+
+Three habits keep kernels fast, all seen in the machine code:
+- numbers used as an index are unsigned or come from `range(n)`; for others numba adds Python's "negative means from
+  the end" to every access;
+- parts of a kernel do not allocate (see `part`), so that numba counts no references in inner loops;
+- elements are copied in loops, not by slice assignment, which allocates.
 """
 
 from collections.abc import Callable
@@ -10,15 +16,11 @@ from typing import Any
 
 from numba import njit, types
 
-u1, u2, i4, i8, u8, f4, f8 = (
-    types.uint8,
-    types.uint16,
-    types.int32,
-    types.int64,
-    types.uint64,
-    types.float32,
-    types.float64,
-)
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+
+u1, u2, u4, u8 = types.uint8, types.uint16, types.uint32, types.uint64
+i4, i8, f4, f8 = types.int32, types.int64, types.float32, types.float64
+flag = types.boolean
 
 
 def array(dtype: types.Type, ndim: int = 1, *, writable: bool = False) -> types.Array:
@@ -31,17 +33,19 @@ def array(dtype: types.Type, ndim: int = 1, *, writable: bool = False) -> types.
 
 
 def kernel(*signatures: Any) -> Callable[[Callable], Callable]:
-    """Compile a function for the given signatures, or lazily as a part of other kernels if there are none."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-    if not signatures:
-        return njit(_nrt=False, fastmath={'reassoc','contract','nsz'}, **options)
+    """Compile a function that Python calls, for the given signatures."""
 
     def compile_and_cache(function: Callable) -> Callable:
         try:
-            return njit(list(signatures), cache=True, **options)(function)
-        except RuntimeError as error:
+            return njit(list(signatures), cache=True, **_OPTIONS)(function)
+        except RuntimeError as error:  # neither the source folder nor the user's cache folder can be written
             if "cannot cache" not in str(error):
                 raise
-            return njit(list(signatures), **options)(function)
+            return njit(list(signatures), **_OPTIONS)(function)
 
     return compile_and_cache
+
+
+def part(function: Callable) -> Callable:
+    """Compile a part of a kernel. It must not allocate: `_nrt=False` leaves out numba's reference counting."""
+    return njit(_nrt=False, **_OPTIONS)(function)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel
+from sylvan.kernels.compile import part
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -11,7 +11,7 @@ _30, _27, _31, _11, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64
 _LOW_32 = np.uint64(0xFFFFFFFF)
 
 
-@kernel()
+@part
 def random_bits(state):
     """SplitMix64 (Steele, Lea and Flood 2014): advance `state[0]` and return 64 random bits."""
     state[0] = state[0] + _GAMMA
@@ -21,13 +21,13 @@ def random_bits(state):
     return z ^ (z >> _31)
 
 
-@kernel()
+@part
 def random_below(state, bound):
     """Return an integer in [0, bound), bound < 2**32. The bias of the multiply-shift is below bound / 2**32."""
     return np.int64(((random_bits(state) & _LOW_32) * np.uint64(bound)) >> _32)
 
 
-@kernel()
+@part
 def random_unit(state):
     """Return a float in [0, 1) with 53 random bits."""
     return np.float64(random_bits(state) >> _11) * (1.0 / 9007199254740992.0)

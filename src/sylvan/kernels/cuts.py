@@ -1,0 +1,457 @@
+"""Judging the cuts of a node.
+
+The criterion is the sum of the labels' variances. With S the sum over labels of (weight of the rows that have the
+label)^2 and W the weight of a side, the best cut maximises
+
+    S_left / W_left + S_right / W_right
+
+which for one-hot classes is Gini and for 0/1 labels the multi-output variance. S grows row by row: adding a row of
+weight w adds w * (2 * count + w) for each label it has. The right side needs no look of its own: with `cross` = sum
+over labels of total * left count,  S_right = S - 2 cross + S_left.
+
+A node keeps its rows' labels in one of two forms, whichever is cheaper:
+
+- blocks: lines of LANES label weights, added at once. The last lane stands for a label that every row has, so
+  that the sum of a side's lines includes W; it adds the same number to all cuts.
+- lists: the labels a row has. For many labels of which a row has few, and for large nodes, where each bin of a
+  feature is added up first (a histogram).
+"""
+
+from collections import namedtuple
+
+import numpy as np
+
+from sylvan.kernels.compile import part
+from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
+from sylvan.kernels.rng import random_unit
+
+MISSING = 255  # the bin of missing values; ordinary bins are 0 .. 254
+NONE = np.uint32(0xFFFFFFFF)  # "no row", "no label"
+_BLOCK_ROOM = 1 << 12  # lines in a node at most: they must stay in the processor's cache
+_ONE = np.uint64(1)
+_1, _0 = np.float32(1.0), np.float32(0.0)
+
+Bins = namedtuple("Bins", "codes start low high")
+"""Binned features: `codes` (d, n); the values in bin b of feature f lie in [low, high][start[f] + b]."""
+
+Labels = namedtuple("Labels", "start label bits")
+"""Positive labels of each row, as lists and as bits (n, n_blocks), or (n, 0) if blocks do not pay."""
+
+Rules = namedtuple("Rules", "max_features max_depth min_leaf min_split random_cut count_constants")
+
+Cut = namedtuple("Cut", "score feature bin threshold missing_left saw_missing")
+"""The best cut so far: rows with code <= bin go left. Arrays of length 1, so that functions can change them."""
+
+Work = namedtuple("Work", "sums label_start label line total32 count32 total count head next code hist bin_sum words")
+"""The open node's rows.
+
+`sums` (weight, cross, S of the row alone); `label_start`, `label`, `total`, `count` of the list form; `line`,
+`total32`, `count32` of the block form; `code`, bins of the feature in hand; `head`, `next`, `words` rows by bin and the
+bins in use; `hist`, `bin_sum` the histogram.
+"""
+
+Shape = namedtuple("Shape", "n_rows n_labels n_blocks weight squares")
+"""The open node: rows, labels in the list form, blocks per row (0: list form), W and S."""
+
+
+def make_work(n_rows, n_positives, n_labels, n_blocks, random_cut):
+    """Allocate the room that nodes of up to `n_rows` rows need."""
+    use_histogram = not random_cut and n_rows > 256
+    return Work(
+        np.empty((n_rows, 3), np.float64),  # sums
+        np.empty(n_rows + 1, np.uint64),  # label_start
+        np.empty(n_positives, np.uint32),  # label
+        np.empty((min(n_rows * n_blocks, _BLOCK_ROOM), LANES), np.float32),  # line
+        np.empty((n_blocks, LANES), np.float32),  # total32
+        np.empty((n_blocks, LANES), np.float32),  # count32
+        np.empty(n_labels, np.float64),  # total
+        np.empty(n_labels, np.float64),  # count
+        np.full(256, NONE, np.uint32),  # head
+        np.empty(n_rows, np.uint32),  # next
+        np.empty(n_rows, np.uint8),  # code
+        np.zeros((256 if use_histogram else 0, n_labels), np.float64),  # hist
+        np.zeros((256, 3), np.float64),  # bin_sum
+        np.zeros(4, np.uint64),  # words
+    )
+
+
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_58 = np.uint64(58)
+_BIT_INDEX = np.zeros(64, np.int64)
+for _i in range(64):
+    _BIT_INDEX[((1 << _i) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _i
+
+
+@part
+def _lowest_bit(word):
+    """Index of the lowest set bit of a word that is not 0."""
+    return _BIT_INDEX[((word & (~word + _ONE)) * _DE_BRUIJN) >> _58]
+
+
+@part
+def _offer(cut, score, feature, last_left, threshold, missing_left, saw_missing):
+    if score > cut.score[0]:
+        cut.score[0] = score
+        cut.feature[0] = feature
+        cut.bin[0] = last_left
+        cut.threshold[0] = threshold
+        cut.missing_left[0] = missing_left
+        cut.saw_missing[0] = saw_missing
+
+
+@part
+def _settle(bins, feature, value, low, high):
+    """Turn a threshold between bins low < high into (last left bin, threshold) that agree on every training row.
+
+    A bin may hold several values; a threshold that falls among them moves up to the largest.
+    """
+    start = bins.start[feature]
+    while high - low > 1:  # the last bin whose smallest value is <= value
+        middle = (low + high) // 2
+        if bins.low[start + middle] <= value:
+            low = middle
+        else:
+            high = middle
+    return low, max(value, bins.high[start + low])
+
+
+@part
+def _offer_between(bins, feature, left, right, score, missing_left, n_missing, cut):
+    """Offer the cut half way between two neighbouring bins of a node."""
+    if right == MISSING:
+        last_left, threshold = MISSING - 1, np.inf
+    else:
+        low = bins.high[bins.start[feature] + left]
+        high = bins.low[bins.start[feature] + right]
+        middle = low + (high - low) / 2
+        last_left, threshold = _settle(bins, feature, middle if middle < high else low, left, right)
+    _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
+
+
+@part
+def open_node(rows, row_weight, labels, work, weight, tally, seen, n_seen, local, random_cut):
+    """Copy what the node's cuts are judged by into small contiguous arrays."""
+    m = rows.size
+    n_blocks = labels.bits.shape[1]
+    bins_cost = 0 if random_cut else 255 * (10 + 4 * n_seen)
+    if n_blocks > 0 and m * n_blocks <= work.line.shape[0] and m * (16 + 2 * n_blocks) < 8 * m + bins_cost + 4096:
+        return _open_blocks(rows, row_weight, labels, work, weight, tally)
+    return _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, local)
+
+
+@part
+def _open_blocks(rows, row_weight, labels, work, weight, tally):
+    n_blocks = np.uint64(labels.bits.shape[1])
+    squares = 0.0
+    for block in range(n_blocks):
+        for j in range(LANES):
+            total = tally[block, j]
+            work.total32[block, j] = total
+            squares += total * total
+    line = np.uint64(0)
+    for k in range(rows.size):
+        row = np.uint64(rows[k])
+        w = np.float32(row_weight[row])
+        cross = _0
+        for block in range(n_blocks):
+            byte = np.uint64(labels.bits[row, block])
+            cross += add_lanes(work.total32, block, LANES_OF_BYTE, byte, _0)
+            for j in range(LANES):
+                work.line[line, j] = _0
+            add_lanes(work.line, line, LANES_OF_BYTE, byte, w)
+            line += _ONE
+        n_own = np.int64(labels.start[row + _ONE] - labels.start[row]) + 1
+        work.sums[k, 0] = row_weight[row]
+        work.sums[k, 1] = row_weight[row] * cross
+        work.sums[k, 2] = row_weight[row] * row_weight[row] * n_own
+    return Shape(rows.size, 0, n_blocks, weight, squares)
+
+
+@part
+def _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, local):
+    """Keep the labels that vary in the node, renumbered; those that all rows have add the same to all cuts."""
+    flat = tally.reshape(tally.size)
+    n_local = 0
+    squares = 0.0
+    for k in range(n_seen):
+        label = seen[k]
+        if flat[label] < weight:
+            local[label] = n_local
+            work.total[n_local] = flat[label]
+            squares += flat[label] * flat[label]
+            n_local += 1
+        else:
+            local[label] = NONE
+    fill = 0
+    for k in range(rows.size):
+        row = np.uint64(rows[k])
+        w = row_weight[row]
+        work.label_start[k] = fill
+        cross, n_own = 0.0, 0
+        for j in range(labels.start[row], labels.start[row + _ONE]):
+            index = local[labels.label[j]]
+            if index != NONE:
+                work.label[fill] = index
+                fill += 1
+                n_own += 1
+                cross += work.total[index]
+        work.sums[k, 0] = w
+        work.sums[k, 1] = cross * w
+        work.sums[k, 2] = w * w * n_own
+    work.label_start[rows.size] = fill
+    return Shape(rows.size, n_local, np.uint64(0), weight, squares)
+
+
+@part
+def gather(codes, rows, out):
+    """Copy the node's codes of one feature; return the smallest and largest ordinary code and the missing rows."""
+    m = rows.size
+    first = codes[rows[0]]
+    k = 1
+    while k < m and codes[rows[k]] == first:
+        k += 1
+    if k == m:
+        return np.int64(first), np.int64(first), 0 if first != MISSING else m
+    for k in range(m):
+        out[k] = codes[rows[k]]
+    low, high = out[0], out[0]
+    for k in range(m):  # bytes: compared many at a time
+        low = min(low, out[k])
+        high = max(high, out[k])
+    if high != MISSING:
+        return np.int64(low), np.int64(high), 0
+    largest, missing = np.int64(low), 0
+    for k in range(m):
+        if out[k] == MISSING:
+            missing += 1
+        else:
+            largest = max(largest, np.int64(out[k]))
+    return np.int64(low), largest, missing
+
+
+@part
+def _clear_counts(work, shape):
+    for block in range(shape.n_blocks):
+        for j in range(LANES):
+            work.count32[block, j] = _0
+    for j in range(shape.n_labels):
+        work.count[j] = 0.0
+
+
+@part
+def _add_row(work, shape, k):
+    """Add row k's labels to the counts; return by how much the sum of squared counts grows."""
+    if shape.n_blocks > 0:
+        dot = _0
+        line = k * shape.n_blocks
+        for block in range(shape.n_blocks):
+            dot += add_lanes(work.count32, block, work.line, line + block, _1)
+        return 2.0 * np.float64(dot) + work.sums[k, 2]
+    gain = 0.0
+    w = work.sums[k, 0]
+    for j in range(work.label_start[k], work.label_start[k + _ONE]):
+        index = work.label[j]
+        have = work.count[index]
+        gain += w * (2.0 * have + w)
+        work.count[index] = have + w
+    return gain
+
+
+@part
+def _score(shape, side_weight, side_squares, side_cross):
+    other_squares = shape.squares - 2.0 * side_cross + side_squares
+    return side_squares / side_weight + other_squares / (shape.weight - side_weight)
+
+
+@part
+def _score_blocks(work, shape, last_left, missing_left):
+    """Score one cut from the block form. No branch on the side of a row: it could not be predicted."""
+    line = np.uint64(0)
+    for k in range(shape.n_rows):
+        code = work.code[k]
+        left = missing_left if code == MISSING else code <= last_left
+        take = _1 if left else _0
+        for block in range(shape.n_blocks):
+            add_lanes(work.count32, block, work.line, line, take)
+            line += _ONE
+    squares, cross = 0.0, 0.0
+    for block in range(shape.n_blocks):
+        for j in range(LANES):
+            count, total = np.float64(work.count32[block, j]), np.float64(work.total32[block, j])
+            squares += count * count
+            cross += count * total
+    weight = np.float64(work.count32[shape.n_blocks - _ONE, LANES - 1])
+    return _score(shape, weight, squares, cross)
+
+
+@part
+def _score_lists(work, shape, last_left, missing_left, take_left):
+    """Score one cut from the list form, adding up one side only."""
+    weight, squares, cross = 0.0, 0.0, 0.0
+    for k in range(np.uint64(shape.n_rows)):
+        code = work.code[k]
+        left = missing_left if code == MISSING else code <= last_left
+        if left == take_left:
+            weight += work.sums[k, 0]
+            cross += work.sums[k, 1]
+            squares += _add_row(work, shape, k)
+    return _score(shape, weight, squares, cross)
+
+
+@part
+def _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut):
+    """Judge a single cut of a feature, unless a side would be smaller than a leaf may be."""
+    m = shape.n_rows
+    last = np.uint8(last_left)
+    n_left = n_missing if missing_left else 0
+    for k in range(m):
+        n_left += work.code[k] <= last
+    if n_left < rules.min_leaf or m - n_left < rules.min_leaf:
+        return
+    if rules.random_cut and rules.max_features == 1:
+        score = 0.0  # nothing to compare with
+    else:
+        _clear_counts(work, shape)
+        if shape.n_blocks > 0:
+            score = _score_blocks(work, shape, last, missing_left)
+        else:
+            score = _score_lists(work, shape, last, missing_left, 2 * n_left <= m)
+    _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
+
+
+@part
+def _random_cut(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
+    """One cut of a feature drawn uniformly between the node's smallest and largest value."""
+    missing_left = n_missing > 0 and random_unit(state) < 0.5
+    if low == high:  # only "missing or not" can be asked
+        last_left, threshold, missing_left = MISSING - 1, np.inf, False
+    else:
+        lo = bins.high[bins.start[feature] + low]
+        hi = bins.low[bins.start[feature] + high]
+        value = lo + random_unit(state) * (hi - lo)
+        last_left, threshold = _settle(bins, feature, value if value < hi else lo, low, high)
+    _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut)
+
+
+@part
+def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut):
+    """Try every cut of a feature: rows hang in one list per bin, bins in use are the bits of `words`."""
+    m = shape.n_rows
+    _clear_counts(work, shape)
+    left_weight, left_squares, left_cross, n_left = 0.0, 0.0, 0.0, 0
+    previous = -1
+    step = -1 if missing_left else 0  # step -1: missing values go left before all others
+    word = work.words[0]
+    while True:
+        if step < 0:
+            this = MISSING
+            step = 0
+        else:
+            while word == 0 and step < 3:
+                step += 1
+                word = work.words[step]
+            if word == 0:
+                break
+            this = 64 * step + _lowest_bit(word)
+            word &= word - _ONE
+            if this == MISSING and missing_left:
+                break
+            if previous >= 0 and n_left >= rules.min_leaf:
+                if m - n_left < rules.min_leaf:
+                    break
+                score = _score(shape, left_weight, left_squares, left_cross)
+                if score > cut.score[0]:
+                    _offer_between(bins, feature, previous, this, score, missing_left, n_missing, cut)
+            previous = this
+        k = work.head[this]
+        while k != NONE:
+            n_left += 1
+            left_weight += work.sums[k, 0]
+            left_cross += work.sums[k, 1]
+            left_squares += _add_row(work, shape, np.uint64(k))
+            k = work.next[k]
+
+
+@part
+def _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut):
+    """Best cut of a feature in a small node: linear in the rows, no sort, no walk over empty bins."""
+    for j in range(4):
+        work.words[j] = 0
+    for k in range(shape.n_rows):
+        code = work.code[k]
+        work.next[k] = work.head[code]
+        work.head[code] = k
+        work.words[code >> 6] |= _ONE << np.uint64(code & 63)
+    _sweep_rows(work, shape, bins, feature, False, n_missing, rules, cut)
+    if n_missing > 0:
+        _sweep_rows(work, shape, bins, feature, True, n_missing, rules, cut)
+    for k in range(shape.n_rows):
+        work.head[work.code[k]] = NONE
+
+
+@part
+def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, rules, cut):
+    """Try every cut of a feature from the sums of its bins."""
+    m = shape.n_rows
+    _clear_counts(work, shape)
+    left_weight, left_squares, left_cross, n_left = 0.0, 0.0, 0.0, 0.0
+    previous = -1
+    first = low - 1 if missing_left else low
+    last = high if missing_left else high + 1
+    for step in range(first, last + 1):
+        this = np.uint64(MISSING if step < low or step > high else step)
+        if work.bin_sum[this, 0] == 0.0:
+            continue
+        if previous >= 0 and n_left >= rules.min_leaf:
+            if m - n_left < rules.min_leaf:
+                break
+            score = _score(shape, left_weight, left_squares, left_cross)
+            if score > cut.score[0]:
+                _offer_between(bins, feature, previous, np.int64(this), score, missing_left, n_missing, cut)
+        if this != MISSING:
+            previous = np.int64(this)
+        n_left += work.bin_sum[this, 0]
+        left_weight += work.bin_sum[this, 1]
+        left_cross += work.bin_sum[this, 2]
+        for j in range(shape.n_labels):
+            added = work.hist[this, j]
+            left_squares += added * (2.0 * work.count[j] + added)
+            work.count[j] += added
+
+
+@part
+def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut):
+    """Best cut of a feature in a large node: add up each bin, then walk over the bins."""
+    for k in range(shape.n_rows):
+        code = work.code[k]
+        w = work.sums[k, 0]
+        work.bin_sum[code, 0] += 1.0
+        work.bin_sum[code, 1] += w
+        work.bin_sum[code, 2] += work.sums[k, 1]
+        for j in range(work.label_start[k], work.label_start[k + 1]):
+            work.hist[code, work.label[j]] += w
+    _sweep_bins(work, shape, bins, feature, low, high, False, n_missing, rules, cut)
+    if n_missing > 0:
+        _sweep_bins(work, shape, bins, feature, low, high, True, n_missing, rules, cut)
+    for step in range(low, high + 2):
+        this = np.uint64(step if step <= high else MISSING)
+        for j in range(shape.n_labels):
+            work.hist[this, j] = 0.0
+        for j in range(3):
+            work.bin_sum[this, j] = 0.0
+
+
+@part
+def judge_feature(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
+    """Offer the feature's cut or cuts."""
+    m = shape.n_rows
+    if rules.random_cut:
+        _random_cut(work, shape, bins, feature, low, high, n_missing, state, rules, cut)
+    elif n_missing == 0 and bins.start[feature + 1] - bins.start[feature] == 2:  # two values, one cut
+        lo, hi = bins.high[bins.start[feature]], bins.low[bins.start[feature] + 1]
+        middle = lo + (hi - lo) / 2
+        _one_cut(work, shape, feature, 0, middle if middle < hi else lo, False, n_missing, rules, cut)
+    elif shape.n_blocks == 0 and work.hist.shape[0] > 0 and m > 128 + (high - low + 1) * shape.n_labels // 8:
+        _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
+    else:
+        _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut)
