@@ -105,14 +105,13 @@ def _settle(bins, feature, value, low, high):
 
     A bin may hold several values; a threshold that falls among them moves up to the largest.
     """
-    start = bins.start[feature]
-    while high - low > 1:  # the last bin whose smallest value is <= value
-        middle = (low + high) // 2
-        if bins.low[start + middle] <= value:
-            low = middle
-        else:
-            high = middle
-    return low, max(value, bins.high[start + low])
+    first = np.uint64(bins.start[feature] + low)
+    length = np.uint64(high - low)
+    while length > _ONE:  # the last bin whose smallest value is <= value; no branch, it could not be predicted
+        half = length >> _ONE
+        first += half if bins.low[first + half] <= value else np.uint64(0)
+        length -= half
+    return np.int64(first) - bins.start[feature], max(value, bins.high[first])
 
 
 @part
@@ -133,9 +132,12 @@ def open_node(rows, row_weight, labels, work, weight, tally, seen, n_seen, local
     """Copy what the node's cuts are judged by into small contiguous arrays."""
     m = rows.size
     n_blocks = labels.bits.shape[1]
-    bins_cost = 0 if random_cut else 255 * (10 + 4 * n_seen)
-    if n_blocks > 0 and m * n_blocks <= work.line.shape[0] and m * (16 + 2 * n_blocks) < 8 * m + bins_cost + 4096:
-        return _open_blocks(rows, row_weight, labels, work, weight, tally)
+    if n_blocks > 0 and m * n_blocks <= work.line.shape[0]:
+        # Costs of a feature, in cycles of the machine they were fitted on.
+        cardinality = labels.label.size / labels.bits.shape[0]
+        histogram_cost = m * (6 + 3 * cardinality) + 255 * (10 + 4 * n_seen)
+        if random_cut or m * (20 + 3 * n_blocks) < histogram_cost:
+            return _open_blocks(rows, row_weight, labels, work, weight, tally)
     return _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, local)
 
 
