@@ -9,12 +9,12 @@ which for one-hot classes is Gini and for 0/1 labels the multi-output variance. 
 weight w adds w * (2 * count + w) for each label it has. The right side needs no look of its own: with `cross` = sum
 over labels of total * left count,  S_right = S - 2 cross + S_left.
 
-A node keeps its rows' labels in one of two forms, whichever is cheaper:
+A node keeps its rows' labels in one of two forms:
 
-- blocks: lines of LANES label weights, added at once. The last lane stands for a label that every row has, so
-  that the sum of a side's lines includes W; it adds the same number to all cuts.
-- lists: the labels a row has. For many labels of which a row has few, and for large nodes, where each bin of a
-  feature is added up first (a histogram).
+- bits: eight labels to a byte; a table turns a byte into LANES zeros and ones, which are added at once. The last bit
+  stands for a label that every row has, so that the sum of a side includes W; it adds the same number to all cuts.
+  In large nodes each bin of a feature is added up first (a histogram).
+- lists: the labels a row has. For many labels of which a row has few.
 """
 
 from collections import namedtuple
@@ -27,7 +27,6 @@ from sylvan.kernels.rng import random_unit
 
 MISSING = 255  # the bin of missing values; ordinary bins are 0 .. 254
 NONE = np.uint32(0xFFFFFFFF)  # "no row", "no label"
-_BLOCK_ROOM = 1 << 12  # lines in a node at most: they must stay in the processor's cache
 _ONE = np.uint64(1)
 _1, _0 = np.float32(1.0), np.float32(0.0)
 
@@ -35,42 +34,43 @@ Bins = namedtuple("Bins", "codes start low high")
 """Binned features: `codes` (d, n); the values in bin b of feature f lie in [low, high][start[f] + b]."""
 
 Labels = namedtuple("Labels", "start label bits")
-"""Positive labels of each row, as lists and as bits (n, n_blocks), or (n, 0) if blocks do not pay."""
+"""Positive labels of each row, as lists and as `bits` (n, n_bytes); (n, 0) if bits do not pay."""
 
 Rules = namedtuple("Rules", "max_features max_depth min_leaf min_split random_cut count_constants")
 
 Cut = namedtuple("Cut", "score feature bin threshold missing_left saw_missing")
 """The best cut so far: rows with code <= bin go left. Arrays of length 1, so that functions can change them."""
 
-Work = namedtuple("Work", "sums label_start label line total32 count32 total count head next code hist bin_sum words")
+Work = namedtuple("Work", "sums weight bits total32 count32 count64 label_start label total count head next code hist words")
 """The open node's rows.
 
-`sums` (weight, cross, S of the row alone); `label_start`, `label`, `total`, `count` of the list form; `line`,
-`total32`, `count32` of the block form; `code`, bins of the feature in hand; `head`, `next`, `words` rows by bin and the
-bins in use; `hist`, `bin_sum` the histogram.
+`sums` (weight, cross, S of the row alone), `weight` the same in single precision; `bits`, `total32`, `count32`,
+`count64` of the bit form; `label_start`, `label`, `total`, `count` of the list form; `code`, bins of the feature in
+hand; `head`, `next`, `words` rows by bin and the bins in use; `hist` label weights of each bin.
 """
 
-Shape = namedtuple("Shape", "n_rows n_labels n_blocks weight squares")
-"""The open node: rows, labels in the list form, blocks per row (0: list form), W and S."""
+Shape = namedtuple("Shape", "n_rows n_labels n_bytes weight squares")
+"""The open node: rows, labels in the list form, bytes per row (0: list form), W and S."""
 
 
-def make_work(n_rows, n_positives, n_labels, n_blocks, random_cut):
+def make_work(n_rows, n_positives, n_labels, n_bytes, random_cut):
     """Allocate the room that nodes of up to `n_rows` rows need."""
-    use_histogram = not random_cut and n_rows > 256
+    n_listed = n_rows if n_bytes == 0 else 0
     return Work(
         np.empty((n_rows, 3), np.float64),  # sums
-        np.empty(n_rows + 1, np.uint64),  # label_start
-        np.empty(n_positives, np.uint32),  # label
-        np.empty((min(n_rows * n_blocks, _BLOCK_ROOM), LANES), np.float32),  # line
-        np.empty((n_blocks, LANES), np.float32),  # total32
-        np.empty((n_blocks, LANES), np.float32),  # count32
+        np.empty(n_rows, np.float32),  # weight
+        np.empty((n_rows, n_bytes), np.uint8),  # bits
+        np.empty((n_bytes, LANES), np.float32),  # total32
+        np.empty((n_bytes, LANES), np.float32),  # count32
+        np.empty((n_bytes, LANES), np.float64),  # count64
+        np.empty(n_listed + 1, np.uint64),  # label_start
+        np.empty(n_positives if n_bytes == 0 else 0, np.uint32),  # label
         np.empty(n_labels, np.float64),  # total
         np.empty(n_labels, np.float64),  # count
         np.full(256, NONE, np.uint32),  # head
-        np.empty(n_rows, np.uint32),  # next
+        np.empty(max(n_rows, 256) + 1, np.uint32),  # next
         np.empty(n_rows, np.uint8),  # code
-        np.zeros((256 if use_histogram else 0, n_labels), np.float64),  # hist
-        np.zeros((256, 3), np.float64),  # bin_sum
+        np.zeros((0 if random_cut else 256 * n_bytes, LANES), np.float64),  # hist
         np.zeros(4, np.uint64),  # words
     )
 
@@ -130,43 +130,37 @@ def _offer_between(bins, feature, left, right, score, missing_left, n_missing, c
 @part
 def open_node(rows, row_weight, labels, work, weight, tally, seen, n_seen, local, random_cut):
     """Copy what the node's cuts are judged by into small contiguous arrays."""
-    m = rows.size
-    n_blocks = labels.bits.shape[1]
-    if n_blocks > 0 and m * n_blocks <= work.line.shape[0]:
-        # Costs of a feature, in cycles of the machine they were fitted on.
-        cardinality = labels.label.size / labels.bits.shape[0]
-        histogram_cost = m * (6 + 3 * cardinality) + 255 * (10 + 4 * n_seen)
-        if random_cut or m * (20 + 3 * n_blocks) < histogram_cost:
-            return _open_blocks(rows, row_weight, labels, work, weight, tally)
+    if labels.bits.shape[1] > 0:
+        return _open_bits(rows, row_weight, labels, work, weight, tally, random_cut)
     return _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, local)
 
 
 @part
-def _open_blocks(rows, row_weight, labels, work, weight, tally):
-    n_blocks = np.uint64(labels.bits.shape[1])
+def _open_bits(rows, row_weight, labels, work, weight, tally, random_cut):
+    n_bytes = np.uint64(labels.bits.shape[1])
     squares = 0.0
-    for block in range(n_blocks):
+    for b in range(n_bytes):
         for j in range(LANES):
-            total = tally[block, j]
-            work.total32[block, j] = total
+            total = tally[b, j]
+            work.total32[b, j] = total
             squares += total * total
-    line = np.uint64(0)
     for k in range(rows.size):
         row = np.uint64(rows[k])
-        w = np.float32(row_weight[row])
-        cross = _0
-        for block in range(n_blocks):
-            byte = np.uint64(labels.bits[row, block])
-            cross += add_lanes(work.total32, block, LANES_OF_BYTE, byte, _0)
-            for j in range(LANES):
-                work.line[line, j] = _0
-            add_lanes(work.line, line, LANES_OF_BYTE, byte, w)
-            line += _ONE
-        n_own = np.int64(labels.start[row + _ONE] - labels.start[row]) + 1
-        work.sums[k, 0] = row_weight[row]
-        work.sums[k, 1] = row_weight[row] * cross
-        work.sums[k, 2] = row_weight[row] * row_weight[row] * n_own
-    return Shape(rows.size, 0, n_blocks, weight, squares)
+        work.weight[k] = row_weight[row]
+        for b in range(n_bytes):
+            work.bits[k, b] = labels.bits[row, b]
+    if not random_cut:
+        for k in range(rows.size):
+            row = np.uint64(rows[k])
+            w = row_weight[row]
+            cross = _0
+            for b in range(n_bytes):
+                cross += add_lanes(work.total32, b, LANES_OF_BYTE, np.uint64(work.bits[k, b]), _0)
+            n_own = np.int64(labels.start[row + _ONE] - labels.start[row]) + 1
+            work.sums[k, 0] = w
+            work.sums[k, 1] = w * cross
+            work.sums[k, 2] = w * w * n_own
+    return Shape(rows.size, 0, n_bytes, weight, squares)
 
 
 @part
@@ -233,9 +227,9 @@ def gather(codes, rows, out):
 
 @part
 def _clear_counts(work, shape):
-    for block in range(shape.n_blocks):
+    for b in range(shape.n_bytes):
         for j in range(LANES):
-            work.count32[block, j] = _0
+            work.count32[b, j] = _0
     for j in range(shape.n_labels):
         work.count[j] = 0.0
 
@@ -243,19 +237,17 @@ def _clear_counts(work, shape):
 @part
 def _add_row(work, shape, k):
     """Add row k's labels to the counts; return by how much the sum of squared counts grows."""
-    if shape.n_blocks > 0:
-        dot = _0
-        line = k * shape.n_blocks
-        for block in range(shape.n_blocks):
-            dot += add_lanes(work.count32, block, work.line, line + block, _1)
-        return 2.0 * np.float64(dot) + work.sums[k, 2]
-    gain = 0.0
-    w = work.sums[k, 0]
+    if shape.n_bytes > 0:
+        dot, w = _0, work.weight[k]
+        for b in range(shape.n_bytes):
+            dot += add_lanes(work.count32, b, LANES_OF_BYTE, np.uint64(work.bits[k, b]), w)
+        return 2.0 * work.sums[k, 0] * dot + work.sums[k, 2]
+    gain, weight = 0.0, work.sums[k, 0]
     for j in range(work.label_start[k], work.label_start[k + _ONE]):
         index = work.label[j]
         have = work.count[index]
-        gain += w * (2.0 * have + w)
-        work.count[index] = have + w
+        gain += weight * (2.0 * have + weight)
+        work.count[index] = have + weight
     return gain
 
 
@@ -266,37 +258,27 @@ def _score(shape, side_weight, side_squares, side_cross):
 
 
 @part
-def _score_blocks(work, shape, last_left, missing_left):
-    """Score one cut from the block form. No branch on the side of a row: it could not be predicted."""
-    line = np.uint64(0)
-    for k in range(shape.n_rows):
-        code = work.code[k]
-        left = missing_left if code == MISSING else code <= last_left
-        take = _1 if left else _0
-        for block in range(shape.n_blocks):
-            add_lanes(work.count32, block, work.line, line, take)
-            line += _ONE
-    squares, cross = 0.0, 0.0
-    for block in range(shape.n_blocks):
-        for j in range(LANES):
-            count, total = np.float64(work.count32[block, j]), np.float64(work.total32[block, j])
-            squares += count * count
-            cross += count * total
-    weight = np.float64(work.count32[shape.n_blocks - _ONE, LANES - 1])
-    return _score(shape, weight, squares, cross)
-
-
-@part
-def _score_lists(work, shape, last_left, missing_left, take_left):
-    """Score one cut from the list form, adding up one side only."""
+def _score_side(work, shape, n_side):
+    """Score a cut by adding up one side, whose rows are the first of `next`; the other side follows from the totals."""
+    _clear_counts(work, shape)
     weight, squares, cross = 0.0, 0.0, 0.0
-    for k in range(np.uint64(shape.n_rows)):
-        code = work.code[k]
-        left = missing_left if code == MISSING else code <= last_left
-        if left == take_left:
+    if shape.n_bytes == 0:
+        for i in range(n_side):
+            k = np.uint64(work.next[i])
             weight += work.sums[k, 0]
             cross += work.sums[k, 1]
             squares += _add_row(work, shape, k)
+        return _score(shape, weight, squares, cross)
+    for i in range(n_side):
+        k = work.next[i]
+        for b in range(shape.n_bytes):
+            add_lanes(work.count32, b, LANES_OF_BYTE, np.uint64(work.bits[k, b]), work.weight[k])
+    for b in range(shape.n_bytes):
+        for j in range(LANES):
+            count, total = np.float64(work.count32[b, j]), np.float64(work.total32[b, j])
+            squares += count * count
+            cross += count * total
+    weight = np.float64(work.count32[shape.n_bytes - _ONE, LANES - 1])
     return _score(shape, weight, squares, cross)
 
 
@@ -310,14 +292,15 @@ def _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing
         n_left += work.code[k] <= last
     if n_left < rules.min_leaf or m - n_left < rules.min_leaf:
         return
-    if rules.random_cut and rules.max_features == 1:
-        score = 0.0  # nothing to compare with
-    else:
-        _clear_counts(work, shape)
-        if shape.n_blocks > 0:
-            score = _score_blocks(work, shape, last, missing_left)
-        else:
-            score = _score_lists(work, shape, last, missing_left, 2 * n_left <= m)
+    score = 0.0
+    if not (rules.random_cut and rules.max_features == 1):  # else there is nothing to compare with
+        take_left = 2 * n_left <= m
+        n_side = np.uint64(0)
+        for k in range(m):  # list the smaller side; no branch on the side of a row, it could not be predicted
+            code = work.code[k]
+            work.next[n_side] = k
+            n_side += np.uint64(((code <= last) | (missing_left & (code == MISSING))) == take_left)
+        score = _score_side(work, shape, n_side)
     _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
 
 
@@ -393,54 +376,57 @@ def _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut):
 
 @part
 def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, rules, cut):
-    """Try every cut of a feature from the sums of its bins."""
-    m = shape.n_rows
-    _clear_counts(work, shape)
-    left_weight, left_squares, left_cross, n_left = 0.0, 0.0, 0.0, 0.0
+    """Try every cut of a feature from the label weights of its bins."""
+    n_bytes = shape.n_bytes
+    for b in range(n_bytes):
+        for j in range(LANES):
+            work.count64[b, j] = 0.0
+    left_weight, left_squares, left_cross, n_left = 0.0, 0.0, 0.0, 0
     previous = -1
     first = low - 1 if missing_left else low
     last = high if missing_left else high + 1
     for step in range(first, last + 1):
-        this = np.uint64(MISSING if step < low or step > high else step)
-        if work.bin_sum[this, 0] == 0.0:
+        this = MISSING if step < low or step > high else step
+        line = np.uint64(this) * n_bytes
+        weight = work.hist[line + n_bytes - _ONE, LANES - 1]
+        if weight == 0.0:
             continue
         if previous >= 0 and n_left >= rules.min_leaf:
-            if m - n_left < rules.min_leaf:
+            if shape.n_rows - n_left < rules.min_leaf:
                 break
             score = _score(shape, left_weight, left_squares, left_cross)
             if score > cut.score[0]:
-                _offer_between(bins, feature, previous, np.int64(this), score, missing_left, n_missing, cut)
+                _offer_between(bins, feature, previous, this, score, missing_left, n_missing, cut)
         if this != MISSING:
-            previous = np.int64(this)
-        n_left += work.bin_sum[this, 0]
-        left_weight += work.bin_sum[this, 1]
-        left_cross += work.bin_sum[this, 2]
-        for j in range(shape.n_labels):
-            added = work.hist[this, j]
-            left_squares += added * (2.0 * work.count[j] + added)
-            work.count[j] += added
+            previous = this
+        n_left += np.int64(work.next[this])
+        left_weight += weight
+        for b in range(n_bytes):
+            left_cross += add_lanes(work.hist, line + b, work.total32, b, 0.0)
+            left_squares += add_lanes(work.hist, line + b, work.hist, line + b, 0.0)
+            left_squares += 2.0 * add_lanes(work.count64, b, work.hist, line + b, 1.0)
 
 
 @part
 def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut):
     """Best cut of a feature in a large node: add up each bin, then walk over the bins."""
+    n_bytes = shape.n_bytes
+    for j in range(256):  # `next` is free in this form and counts the rows of each bin
+        work.next[j] = 0
     for k in range(shape.n_rows):
         code = work.code[k]
-        w = work.sums[k, 0]
-        work.bin_sum[code, 0] += 1.0
-        work.bin_sum[code, 1] += w
-        work.bin_sum[code, 2] += work.sums[k, 1]
-        for j in range(work.label_start[k], work.label_start[k + 1]):
-            work.hist[code, work.label[j]] += w
+        line = np.uint64(code) * n_bytes
+        work.next[code] += np.uint32(1)
+        for b in range(n_bytes):
+            add_lanes(work.hist, line + b, LANES_OF_BYTE, np.uint64(work.bits[k, b]), work.sums[k, 0])
     _sweep_bins(work, shape, bins, feature, low, high, False, n_missing, rules, cut)
     if n_missing > 0:
         _sweep_bins(work, shape, bins, feature, low, high, True, n_missing, rules, cut)
     for step in range(low, high + 2):
-        this = np.uint64(step if step <= high else MISSING)
-        for j in range(shape.n_labels):
-            work.hist[this, j] = 0.0
-        for j in range(3):
-            work.bin_sum[this, j] = 0.0
+        line = np.uint64(step if step <= high else MISSING) * n_bytes
+        for b in range(n_bytes):
+            for j in range(LANES):
+                work.hist[line + b, j] = 0.0
 
 
 @part
@@ -453,7 +439,7 @@ def judge_feature(work, shape, bins, feature, low, high, n_missing, state, rules
         lo, hi = bins.high[bins.start[feature]], bins.low[bins.start[feature] + 1]
         middle = lo + (hi - lo) / 2
         _one_cut(work, shape, feature, 0, middle if middle < hi else lo, False, n_missing, rules, cut)
-    elif shape.n_blocks == 0 and work.hist.shape[0] > 0 and m > 128 + (high - low + 1) * shape.n_labels // 8:
+    elif shape.n_bytes > 0 and m > 256 and m > 2 * (high - low + 1):
         _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
     else:
         _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut)

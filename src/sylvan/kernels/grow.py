@@ -63,12 +63,12 @@ def _count_labels(rows, row_weight, labels, n_labels, tally, seen):
     flat = tally.reshape(tally.size)
     n_seen = 0
     weight = 0.0
-    n_blocks = np.uint64(labels.bits.shape[1])
-    if n_blocks > 0:
+    n_bytes = np.uint64(labels.bits.shape[1])
+    if n_bytes > 0:
         for k in range(rows.size):
             row = rows[k]
-            for block in range(n_blocks):
-                add_lanes(tally, block, LANES_OF_BYTE, np.uint64(labels.bits[row, block]), row_weight[row])
+            for b in range(n_bytes):
+                add_lanes(tally, b, LANES_OF_BYTE, np.uint64(labels.bits[row, b]), row_weight[row])
         weight = flat[flat.size - 1]
         for label in range(n_labels):
             if flat[label] > 0.0:
@@ -267,7 +267,7 @@ def grow_trees(
     for row in train_rows:
         most_labels = max(most_labels, np.int64(y_start[row + 1] - y_start[row]))
     label_room = min(largest_bag * most_labels, y_label.size)
-    # In the block form the last lane is a label that every row has: it counts the weight.
+    # In the bit form the last lane is a label that every row has: it counts the weight.
     tally = np.zeros((max(y_bits.shape[1], n_labels // LANES + 1), LANES), np.float64)
     tally_of = tally.reshape(tally.size)
     local = np.empty(n_labels, np.uint32)
