@@ -1,30 +1,107 @@
-"""Encoding of values as bins."""
+"""Encoding of real values as bins."""
 
 import numpy as np
-
-from sylvan.kernels.compile import array, f4, f8, kernel, u1
 from numba import types
 
+from sylvan.kernels.compile import array, f4, f8, i8, kernel, part, u1
+from sylvan.kernels.cuts import MISSING
 
-@kernel(
-    types.void(types.Array(f8, 1, "A", readonly=True), array(f8), array(u1, writable=True), array(f8, writable=True), array(f8, writable=True)),
-    types.void(types.Array(f4, 1, "A", readonly=True), array(f8), array(u1, writable=True), array(f8, writable=True), array(f8, writable=True)),
-)
-def encode(values, edges, codes, low, high):
-    """Write the bin of each value (the number of edges below it; 255 for NaN) and the value range of each bin."""
+_ONE, _ZERO = np.uint64(1), np.uint64(0)
+
+
+@part
+def _find_bins(values, max_bins, edges, low, high):
+    """Choose bins from sorted values; return their number.
+
+    Each distinct value has a bin of its own if there are enough bins; else a bin is closed when it holds its share of
+    the rows that are left. Writes the range of values [low, high] of each bin and, in `edges`, the upper values of all
+    bins but the last.
+    """
+    n = values.size
+    while n > 0 and np.isnan(values[n - 1]):  # NaN sorts last
+        n -= 1
+    n_distinct = min(n, 1)
+    for i in range(1, n):
+        n_distinct += values[i] != values[i - 1]
+    bin_index, first = 0, 0
+    low[0], high[0] = np.inf, -np.inf
+    if n > 0:
+        low[0] = values[0]
+    for i in range(1, n):
+        if values[i] != values[i - 1]:
+            bins_left = max_bins - bin_index
+            if n_distinct <= max_bins or (bins_left > 1 and (i - first) * bins_left >= n - first):
+                edges[bin_index] = values[i - 1]
+                high[bin_index] = values[i - 1]
+                bin_index += 1
+                low[bin_index] = values[i]
+                first = i
+    if n > 0:
+        high[bin_index] = values[n - 1]
+    return bin_index + 1
+
+
+@part
+def _encode(values, edges, n_bins, codes, below, stride):
+    """Write the bin of each value, which is the number of edges below it.
+
+    A binary search, taken step by step for many values at once: the values of a step do not wait for each other, and
+    there is no branch to mispredict.
+    """
+    top = _ONE
+    while top < n_bins:
+        top <<= _ONE
+    for j in range(n_bins - 1, np.int64(top)):
+        edges[j] = np.inf
+    for start in range(0, values.size, below.size):
+        chunk = values[start : start + below.size]
+        for i in range(chunk.size):
+            below[i] = _ZERO
+        step = top >> _ONE
+        while step > _ZERO:
+            stride[1] = step  # looked up rather than chosen: the compiler would make a branch of a choice
+            for i in range(chunk.size):
+                below[i] += stride[np.uint64(edges[below[i] + step - _ONE] < chunk[i])]
+            step >>= _ONE
+        for i in range(chunk.size):
+            codes[start + i] = np.uint8(below[i]) if chunk[i] == chunk[i] else np.uint8(MISSING)
+
+
+@part
+def _widen(values, codes, low, high):
+    """Make each bin's range hold all its values, if the bins were chosen from a sample."""
     for i in range(values.size):
-        x = np.float64(values[i])
-        if np.isnan(x):
-            codes[i] = 255
-            continue
-        base, length = 0, edges.size
-        while length > 0:  # number of edges < x
-            half = length >> 1
-            if edges[base + half] < x:
-                base += half + 1
-                length -= half + 1
-            else:
-                length = half
-        codes[i] = base
-        low[base] = min(low[base], x)
-        high[base] = max(high[base], x)
+        code, x = codes[i], np.float64(values[i])
+        if code != MISSING:
+            low[code] = min(low[code], x)
+            high[code] = max(high[code], x)
+
+
+def _signature(value: types.Type) -> types.Type:
+    read, write = array(value, 2), array(f8, writable=True)
+    return types.void(read, read, i8, array(u1, 2, writable=True), array(i8, writable=True), write, write)
+
+
+@kernel(_signature(f4), _signature(f8))
+def bin_features(values, sorted_sample, max_bins, codes, start, low, high):
+    """Encode features, the rows of `values`.
+
+    Parameters
+    ----------
+    values : (d, n)
+    sorted_sample : (d, m), the values that decide on the bins, in ascending order, NaN last
+    codes : (d, n), written: the bin of each value, MISSING for NaN
+    start : (d + 1,), written: where the bins of each feature start in `low` and `high`
+    low, high : (d * max_bins,), written: the smallest and largest value in each bin
+    """
+    edges = np.empty(256, np.float64)
+    below = np.empty(512, np.uint64)
+    stride = np.zeros(2, np.uint64)
+    start[0] = 0
+    for f in range(values.shape[0]):
+        here_low, here_high = low[start[f] :], high[start[f] :]
+        n_bins = _find_bins(sorted_sample[f], max_bins, edges, here_low, here_high)
+        start[f + 1] = start[f] + n_bins
+        _encode(values[f], edges, n_bins, codes[f], below, stride)
+        if sorted_sample.shape[1] < values.shape[1]:
+            _widen(values[f], codes[f], here_low, here_high)
