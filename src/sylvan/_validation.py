@@ -1,1 +1,293 @@
-"""User input becomes canonical arrays here, and nowhere else."""
+"""User input becomes canonical arrays here, and nowhere else.
+
+Errors say what was wrong, where, and what to do about it.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+MAX_LABELS = 2**16  # leaves store a label in two bytes
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return `value` if it is an integer in [low, high]."""
+    if (
+        isinstance(value, Integral)
+        and not isinstance(value, bool)
+        and low <= value
+        and (high is None or value <= high)
+    ):
+        return int(value)
+    bound = f"of at least {low}" if high is None else f"from {low} to {high}"
+    raise ValueError(f"{name} must be an integer {bound}, got {value!r}.")
+
+
+def check_share(name: str, value: Any, n: int, low: int) -> int:
+    """Return a number of things out of `n`, given as an integer of at least `low` or as a share in (0, 1]."""
+    if isinstance(value, Real) and not isinstance(value, (Integral, bool)) and 0.0 < value <= 1.0:
+        return max(low, int(np.ceil(value * n)))
+    if isinstance(value, Integral) and not isinstance(value, bool) and value >= low:
+        return int(value)
+    raise ValueError(f"{name} must be an integer of at least {low} or a float in (0, 1], got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return `value` if it is one of `choices`."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+    return value
+
+
+def _name_bad_columns(X: pd.DataFrame) -> None:
+    """Raise an error that names the columns of a table that are not numbers."""
+    bad = []
+    for name, column in X.items():
+        if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_datetime64_any_dtype(
+            column.dtype
+        ):
+            bad.append(name)
+        elif not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)):
+            try:
+                column.to_numpy(dtype=float, na_value=np.nan)
+            except (TypeError, ValueError):
+                bad.append(name)
+    if bad:
+        raise ValueError(
+            f"X has columns that are not numeric: {bad}. Encode them first, for example with "
+            "sklearn.preprocessing.OrdinalEncoder or pandas.get_dummies."
+        )
+
+
+def _name_infinite_column(estimator: Any, X: Any) -> None:
+    """Raise an error that names the first column with an infinite value."""
+    if sparse.issparse(X):
+        infinite = np.isinf(X.data)
+        columns = X.tocoo().col[infinite] if infinite.any() else np.empty(0, int)
+    else:
+        columns = np.flatnonzero(np.isinf(X).any(axis=0))
+    if len(columns):
+        column = int(np.min(columns))
+        names = getattr(estimator, "feature_names_in_", None)
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        raise ValueError(
+            f"Input X contains infinity or a value too large for its dtype in {name}. Replace it by a large finite "
+            "number, or by NaN if the value is unknown."
+        )
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return X as a C- or F-contiguous float array, or a CSR matrix; NaN stands for a missing value.
+
+    Keeps `n_features_in_` and `feature_names_in_` as scikit-learn does.
+    """
+    if isinstance(X, pd.DataFrame):
+        _name_bad_columns(X)
+        if not all(isinstance(dtype, np.dtype) for dtype in X.dtypes):  # nullable columns: pd.NA becomes NaN
+            X = X.astype(float)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+    )
+    values = X.data if sparse.issparse(X) else X
+    # NaN and infinities show in the extremes, which need no temporary array.
+    if values.size and not (np.isfinite(values.max()) and np.isfinite(values.min())):
+        _name_infinite_column(estimator, X)
+    if not sparse.issparse(X) and not (X.flags.c_contiguous or X.flags.f_contiguous):
+        X = np.ascontiguousarray(X)
+    return X
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a forest learns: 0/1 labels, stored as the positive labels of each row.
+
+    Attributes
+    ----------
+    kind : "multilabel", "multiclass" or "binary". Classes become one label each; two classes become one label.
+    start, label : positive labels of row i are `label[start[i]:start[i + 1]]`
+    n_labels : number of labels
+    classes : list of arrays for multi-label targets, else an array
+    names : names of the labels, if they had any
+    """
+
+    kind: str
+    start: np.ndarray
+    label: np.ndarray
+    n_labels: int
+    classes: Any
+    names: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.start) - 1
+
+
+def check_targets(y: Any) -> Targets:
+    """Read labels as users have them: (n, n_labels) of 0/1, dense, sparse or a table; or (n,) classes."""
+    names = None
+    if isinstance(y, pd.DataFrame):
+        names = np.asarray(y.columns, dtype=object)
+    if sparse.issparse(y):
+        return _sparse_targets(y)
+    if not isinstance(y, (pd.DataFrame, pd.Series, np.ndarray)) and hasattr(y, "__len__"):
+        _refuse_label_lists(y)
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1 and not _is_zero_one(y):
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it is read as one class per row.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        y = y.ravel()
+    if y.ndim == 1:
+        return _class_targets(y)
+    if y.ndim != 2:
+        raise ValueError(f"y must have shape (n,) or (n, n_labels), got {y.shape}.")
+    return _label_targets(y, names)
+
+
+def _refuse_label_lists(y: Any) -> None:
+    """Refuse rows that list label names, which numpy would turn into nonsense."""
+    first = next(iter(y), None)
+    if isinstance(first, (set, frozenset)) or (
+        isinstance(first, (list, tuple))
+        and (
+            len({len(row) for row in y if hasattr(row, "__len__")}) > 1
+            or any(isinstance(v, str) for v in first)
+        )
+    ):
+        raise ValueError(
+            "y lists the labels of each row. Turn it into a 0/1 matrix first, for example with "
+            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)."
+        )
+
+
+def _is_zero_one(y: np.ndarray) -> bool:
+    if y.dtype == bool:
+        return True
+    if y.dtype.kind not in "iuf":
+        try:
+            y = y.astype(float)
+        except (TypeError, ValueError):
+            return False
+    return bool(((y == 0) | (y == 1)).all())
+
+
+def _class_targets(y: np.ndarray) -> Targets:
+    check_classification_targets(y)
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError("Input y contains NaN. Remove the rows whose class is unknown.")
+    classes, code = np.unique(y, return_inverse=True)
+    _check_label_count(len(classes))
+    n = len(y)
+    if len(classes) == 2:
+        positive = code == 1
+        start = np.concatenate([[0], np.cumsum(positive)]).astype(np.uint64)
+        return Targets("binary", start, np.zeros(int(positive.sum()), np.uint32), 1, classes)
+    start = np.arange(n + 1, dtype=np.uint64)
+    return Targets("multiclass", start, code.astype(np.uint32), len(classes), classes)
+
+
+def _check_label_count(n_labels: int) -> None:
+    if n_labels == 0:
+        raise ValueError("Y has no columns: there is no label to learn.")
+    if n_labels > MAX_LABELS:
+        raise ValueError(f"Y has {n_labels} labels or classes; at most {MAX_LABELS} are supported.")
+
+
+def _label_targets(y: np.ndarray, names: np.ndarray | None) -> Targets:
+    n, n_labels = y.shape
+    _check_label_count(n_labels)
+    if n == 0:
+        raise ValueError("Y has 0 rows: at least one is needed.")
+    if not _is_zero_one(y):
+        _name_bad_label(y, names)
+    positive = np.ascontiguousarray(y.astype(float) == 1 if y.dtype == object else y == 1)
+    rows, label = np.nonzero(positive)
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.uint64)
+    classes = [np.array([0, 1])] * n_labels
+    return Targets("multilabel", start, label.astype(np.uint32), n_labels, classes, names)
+
+
+def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
+    """Raise an error that says where Y has a value other than 0 and 1."""
+    try:
+        wrong = ~np.isin(y.astype(float), (0, 1))
+    except (TypeError, ValueError):
+        wrong = np.array([[not (isinstance(v, Real) and v in (0, 1)) for v in row] for row in y])
+    row, column = np.argwhere(wrong)[0]
+    value = y[row, column]
+    name = f"column {column}" if names is None else f"column {names[column]!r}"
+    hint = "Unknown labels: a single forest needs 0 or 1 in every cell; put 0 for 'not observed'."
+    if not (isinstance(value, Real) and np.isnan(value)):
+        hint = (
+            "Targets with several classes per column are not supported: binarise the column "
+            "(sklearn.preprocessing.OneHotEncoder, pandas.get_dummies)."
+        )
+    raise ValueError(f"Y must hold 0 and 1 only, but {name} has {value!r} in row {row}. {hint}")
+
+
+def _sparse_targets(y: Any) -> Targets:
+    csr = sparse.csr_array(y, copy=True) if y.ndim == 2 else None
+    if csr is None:
+        raise ValueError(f"A sparse y must have shape (n, n_labels), got {y.shape}.")
+    n, n_labels = csr.shape
+    _check_label_count(n_labels)
+    if n == 0:
+        raise ValueError("Y has 0 rows: at least one is needed.")
+    csr.sum_duplicates()
+    csr.eliminate_zeros()
+    csr.sort_indices()
+    if not _is_zero_one(csr.data):
+        at = int(np.flatnonzero(csr.data != 1)[0])
+        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at]!r} in row {row}."
+        )
+    classes = [np.array([0, 1])] * n_labels
+    return Targets(
+        "multilabel", csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), n_labels, classes
+    )
+
+
+def check_rows(n_features_rows: int, targets: Targets) -> None:
+    """Check that X and y have the same number of rows."""
+    check_consistent_length(np.empty((n_features_rows, 0)), np.empty((targets.n_rows, 0)))
+
+
+def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    """Return weights of n rows as floats, or None if there are none."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n, float(sample_weight))
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got shape {weights.shape}.")
+    if len(weights) != n:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}.")
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValueError(f"sample_weight contains {weights[row]} in row {row}; weights must be finite.")
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(f"Negative values in data passed to `sample_weight`: {weights[row]} in row {row}.")
+    if not (weights > 0).any():
+        raise ValueError("All sample weights are 0: there is nothing to learn from.")
+    return np.ascontiguousarray(weights)

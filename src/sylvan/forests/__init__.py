@@ -1,1 +1,17 @@
 """Forests of decision trees for multi-label, multi-class and binary targets."""
+
+from sylvan.forests.binning import BinnedMatrix
+from sylvan.forests.forest import CompletelyRandomForest, ExtraTrees, RandomForest
+from sylvan.forests.out_of_sample import KFold, OutOfBag
+from sylvan.forests.trees import Tree, TreeArrays
+
+__all__ = [
+    "BinnedMatrix",
+    "CompletelyRandomForest",
+    "ExtraTrees",
+    "KFold",
+    "OutOfBag",
+    "RandomForest",
+    "Tree",
+    "TreeArrays",
+]

@@ -41,7 +41,9 @@ Rules = namedtuple("Rules", "max_features max_depth min_leaf min_split random_cu
 Cut = namedtuple("Cut", "score feature bin threshold missing_left saw_missing")
 """The best cut so far: rows with code <= bin go left. Arrays of length 1, so that functions can change them."""
 
-Work = namedtuple("Work", "sums weight bits total32 count32 count64 label_start label total count head next code hist words")
+Work = namedtuple(
+    "Work", "sums weight bits total32 count32 count64 label_start label total count head next code hist words"
+)
 """The open node's rows.
 
 `sums` (weight, cross, S of the row alone), `weight` the same in single precision; `bits`, `total32`, `count32`,
@@ -107,7 +109,9 @@ def _settle(bins, feature, value, low, high):
     """
     first = np.uint64(bins.start[feature] + low)
     length = np.uint64(high - low)
-    while length > _ONE:  # the last bin whose smallest value is <= value; no branch, it could not be predicted
+    while (
+        length > _ONE
+    ):  # the last bin whose smallest value is <= value; no branch, it could not be predicted
         half = length >> _ONE
         first += half if bins.low[first + half] <= value else np.uint64(0)
         length -= half

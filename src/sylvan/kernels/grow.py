@@ -14,14 +14,25 @@ import numpy as np
 from numba import njit, types
 
 from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, part, u1, u2, u4, u8
-from sylvan.kernels.cuts import MISSING, Bins, Cut, Labels, Rules, Shape, gather, judge_feature, make_work, open_node
+from sylvan.kernels.cuts import (
+    MISSING,
+    Bins,
+    Cut,
+    Labels,
+    Rules,
+    Shape,
+    gather,
+    judge_feature,
+    make_work,
+    open_node,
+)
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_below, random_unit
 
 LEAF = -1  # "feature" of a leaf
 
-# Leaf values are multiples of 2**-36 (an error below 1e-11). Sums of up to 2**17 of them are exact in double
-# precision, so a forest's mean does not depend on the order in which trees or blocks of trees are added.
+# Leaf values and importances are multiples of 2**-36 (an error below 1e-11). Sums of up to 2**17 of them are exact in
+# double precision, so a forest's mean does not depend on the order in which trees or blocks of trees are added.
 _GRID = 68719476736.0
 _ONE = np.uint64(1)
 
@@ -179,9 +190,7 @@ def _enlarge(old, size):
 
 
 _READ = (array(u1, 2), array(i8), array(f8), array(f8))
-_TREES = types.NamedTuple(
-    [array(t, writable=True) for t in (i8, i8, i4, f8, i4, u1, f4, i4, u2, f4)], Trees
-)
+_TREES = types.NamedTuple([array(t, writable=True) for t in (i8, i8, i4, f8, i4, u1, f4, i4, u2, f4)], Trees)
 
 
 @kernel(
@@ -421,7 +430,7 @@ def grow_trees(
         total = decrease.sum()
         if total > 0.0:
             for f in range(n_features):
-                importances[f] += max(decrease[f], 0.0) / total
+                importances[f] += np.floor(max(decrease[f], 0.0) / total * _GRID + 0.5) / _GRID
         tree_nodes[tree] = n_nodes
         tree_leaves[tree] = n_leaves
         base += n_nodes
@@ -439,3 +448,15 @@ def grow_trees(
         leaf_label[:value_end].copy(),
         leaf_value[:value_end].copy(),
     )
+
+
+@kernel(types.void(array(u8), array(u4), array(f8), i8, array(i4, 2, writable=True)))
+def draw_bags(seeds, train_rows, train_weight, n_draws, out):
+    """Write how often the tree of each seed draws each row, as `grow_trees` does."""
+    cumulative = np.empty(0, np.float64)
+    if n_draws > 0 and train_weight.size > 0:
+        cumulative = np.cumsum(train_weight)
+    state = np.empty(1, np.uint64)
+    for tree in range(seeds.size):
+        state[0] = seeds[tree]
+        _draw_bag(state, train_rows, cumulative, n_draws, out[tree])

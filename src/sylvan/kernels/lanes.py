@@ -67,4 +67,6 @@ add_lanes = _add_lanes_python if config.DISABLE_JIT else _add_lanes_compiled
 
 
 # The lanes of each byte: 0 or 1, lowest bit first.
-LANES_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)
+LANES_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(
+    np.float32
+)

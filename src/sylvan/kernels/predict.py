@@ -104,7 +104,9 @@ def _expand(leaves, tree, n_bytes, lines):
         for b in range(n_bytes):
             for j in range(LANES):
                 lines[base + b, j] = 0.0
-        for j in range(np.uint64(leaves.value_start[first + at]), np.uint64(leaves.value_start[first + at + 1])):
+        for j in range(
+            np.uint64(leaves.value_start[first + at]), np.uint64(leaves.value_start[first + at + 1])
+        ):
             label = leaves.label[j]
             lines[base + np.uint64(label // LANES), label % LANES] = leaves.value[j]
 
@@ -196,3 +198,18 @@ def sum_leaf_values(
             for i in range(n):
                 for j in range(n_labels):
                     out[0, first + i, j] += flat[i, j]
+
+
+@kernel(types.void(array(i8, 2), array(i8), array(i4), array(i8), array(i8, writable=True)))
+def write_paths(leaf, parent, depth, start, nodes):
+    """Write the nodes from the roots to each row's leaves (n, n_trees), ascending; row i's begin at start[i]."""
+    for i in range(leaf.shape[0]):
+        end = start[i]
+        for tree in range(leaf.shape[1]):
+            at = leaf[i, tree]
+            end += depth[at] + 1
+            put = end
+            while at >= 0:
+                put -= 1
+                nodes[put] = at
+                at = parent[at]

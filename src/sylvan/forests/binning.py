@@ -1,0 +1,135 @@
+"""Features as bins: one byte per value, computed once and shared by all forests that learn from the same rows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from sylvan._validation import check_features, check_integer
+from sylvan.kernels.binning import bin_features
+
+MAX_BINS = 255  # code 255 is kept for missing values
+_SAMPLE = 200_000  # rows that decide on the bins; quantiles of more rows would hardly differ
+_BLOCK_BYTES = 1 << 26
+
+
+class BinnedMatrix:
+    """Features encoded as bins of at most 255 per feature, and the real values behind the bins.
+
+    A feature with at most `max_bins` distinct values keeps them all; others are cut into bins of about equally many
+    rows. Missing values (NaN) have a code of their own. Fit several forests on one `BinnedMatrix` to bin only once.
+
+    Attributes
+    ----------
+    codes : (n_features, n_rows) uint8
+    start : (n_features + 1,) where the bins of each feature start in `low` and `high`
+    low, high : smallest and largest value in each bin
+    feature_names : names of the columns, or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sylvan.forests import BinnedMatrix
+    >>> binned = BinnedMatrix.from_array(np.array([[0.5, 1.0], [0.7, np.nan], [0.5, 3.0]]))
+    >>> binned.codes
+    array([[  0,   1,   0],
+           [  0, 255,   1]], dtype=uint8)
+    >>> binned.shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        start: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        feature_names: np.ndarray | None = None,
+    ) -> None:
+        self.codes, self.start, self.low, self.high = codes, start, low, high
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_array(cls, X: Any, max_bins: int = MAX_BINS) -> "BinnedMatrix":
+        """Bin the columns of an array, table or sparse matrix."""
+        names = np.asarray(X.columns, dtype=object) if isinstance(X, pd.DataFrame) else None
+        holder = _NameHolder()
+        return bin_matrix(check_features(holder, X, reset=True), max_bins, feature_names=names)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and features."""
+        return self.codes.shape[1], self.codes.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken by the arrays."""
+        return self.codes.nbytes + self.start.nbytes + self.low.nbytes + self.high.nbytes
+
+    def hstack(self, other: "BinnedMatrix") -> "BinnedMatrix":
+        """Return a matrix with the features of `other` behind those of this one, for the same rows."""
+        if self.shape[0] != other.shape[0]:
+            raise ValueError(f"Cannot join {self.shape[0]} rows with {other.shape[0]} rows.")
+        names = None
+        if self.feature_names is not None and other.feature_names is not None:
+            names = np.concatenate([self.feature_names, other.feature_names])
+        return BinnedMatrix(
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.start, self.start[-1] + other.start[1:]]),
+            np.concatenate([self.low, other.low]),
+            np.concatenate([self.high, other.high]),
+            names,
+        )
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        return f"BinnedMatrix({n} rows, {d} features, {self.nbytes / 2**20:.1f} MiB)"
+
+
+class _NameHolder:
+    """Takes the attributes that scikit-learn's validation leaves on an estimator."""
+
+
+def bin_matrix(
+    X: Any, max_bins: int, *, used: np.ndarray | None = None, feature_names: np.ndarray | None = None
+) -> BinnedMatrix:
+    """Bin validated features. Only rows marked in `used` (all by default) decide on the bins."""
+    check_integer("max_bins", max_bins, 2, MAX_BINS)
+    n, d = X.shape
+    columns_of = _column_reader(X)
+    sample = _sample_rows(n, used)
+    codes = np.empty((d, n), np.uint8)
+    starts, lows, highs = [np.zeros(1, np.int64)], [], []
+    width = max(1, min(d, _BLOCK_BYTES // (8 * n)))
+    for first in range(0, d, width):
+        values = columns_of(first, min(first + width, d))
+        sorted_sample = np.sort(values if sample is None else values[:, sample].copy(order="C"), axis=1)
+        k = len(values)
+        start, low, high = np.empty(k + 1, np.int64), np.empty(k * max_bins), np.empty(k * max_bins)
+        bin_features(values, sorted_sample, max_bins, codes[first : first + k], start, low, high)
+        starts.append(starts[-1][-1] + start[1:])
+        lows.append(low[: start[-1]].copy())
+        highs.append(high[: start[-1]].copy())
+    return BinnedMatrix(
+        codes, np.concatenate(starts), np.concatenate(lows), np.concatenate(highs), feature_names
+    )
+
+
+def _column_reader(X: Any) -> Callable[[int, int], np.ndarray]:
+    """Return a function that gives columns `first` to `last` as the rows of a C-contiguous array."""
+    if sparse.issparse(X):
+        by_column = X.tocsc()
+        return lambda first, last: np.ascontiguousarray(by_column[:, first:last].toarray().T)
+    return lambda first, last: np.ascontiguousarray(X[:, first:last].T)
+
+
+def _sample_rows(n: int, used: np.ndarray | None) -> np.ndarray | None:
+    """Choose the rows that decide on the bins: the used ones, or a fixed random sample of many; None for all."""
+    rows = None if used is None or used.all() else np.flatnonzero(used)
+    size = n if rows is None else len(rows)
+    if size <= _SAMPLE:
+        return rows
+    sample = np.sort(np.random.default_rng(0).choice(size, _SAMPLE, replace=False))
+    return sample if rows is None else rows[sample]

@@ -1,0 +1,306 @@
+"""What all forests share: fit, predict, inspect."""
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan._validation import (
+    check_choice,
+    check_features,
+    check_integer,
+    check_rows,
+    check_share,
+    check_targets,
+    check_weights,
+)
+from sylvan.base import progress_logger
+from sylvan.forests import parallel
+from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
+from sylvan.forests.growing import Bag, Settings, grow_forest
+from sylvan.forests.out_of_sample import InSample
+from sylvan.forests.trees import TreeArrays
+from sylvan.kernels.cuts import MISSING
+
+_SMALL = 200_000  # row-tree pairs that are predicted at once, without tasks
+_SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
+
+
+class BaseForest(ClassifierMixin, BaseEstimator):
+    """Fit, predict and inspect a forest. Subclasses say how a node chooses its cut."""
+
+    _random_cut: bool
+
+    # The parameters that all forests have; subclasses list them in their constructor.
+    n_trees: int
+    max_features: Any
+    max_depth: int | None
+    min_samples_leaf: Any
+    min_samples_split: Any
+    bootstrap: bool
+    max_samples: Any
+    max_bins: int
+    constant_features: str
+    out_of_sample: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BaseForest":
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n, n_features), or a `BinnedMatrix`
+            NaN stands for a missing value.
+        y : (n, n_labels) of 0/1 for multi-label targets, or (n,) classes
+        sample_weight : (n,), optional
+            With `bootstrap=True` rows are drawn in proportion to their weight (as in scikit-learn 1.9, but the number
+            of draws does not depend on the scale of the weights); without, they count by their weight.
+
+        Returns
+        -------
+        self
+        """
+        began = time.perf_counter()
+        random_state = check_random_state(self.random_state)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
+        if not isinstance(X, BinnedMatrix):
+            X = check_features(self, X, reset=True)
+        targets = check_targets(y)
+        check_rows(X.shape[0], targets)
+        weights = check_weights(sample_weight, X.shape[0])
+        used = np.ones(X.shape[0], bool) if weights is None else weights > 0
+        settings = self._settings(*X.shape)
+        scheme = InSample() if self.out_of_sample is None else self.out_of_sample
+        fits = scheme.plan(targets, used, self.bootstrap, random_state)
+        binned = self._bin(X, used)
+
+        self._forget()
+        self.classes_ = targets.classes
+        self.n_labels_ = targets.n_labels
+        self._kind = targets.kind
+        if targets.names is not None:
+            self.label_names_in_ = targets.names
+        seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
+        seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
+        grown = grow_forest(binned, targets, weights, settings, fits, seeds, self.n_jobs)
+        self.trees_ = grown.trees
+        self.feature_importances_ = grown.importances
+        self._bag = Bag(
+            X.shape[0], settings.n_draws, seeds, [np.packbits(_mask(f.train, used)) for f in fits], weights
+        )
+        if grown.oos_sum is not None:
+            self.oos_proba_ = self._finish_oos(binned, grown.oos_sum, grown.oos_votes)
+        progress_logger(self.verbose).info(
+            "%s: %d trees, %d nodes, %.1f MB in %.2f s",
+            type(self).__name__,
+            self.trees_.n_trees,
+            len(self.trees_.feature),
+            self.nbytes / 1e6,
+            time.perf_counter() - began,
+        )
+        return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left and this one may not set."""
+        for name in ("label_names_in_", "oos_proba_"):
+            self.__dict__.pop(name, None)
+
+    def _settings(self, n: int, d: int) -> Settings:
+        check_integer("n_trees", self.n_trees, 1)
+        check_integer("max_bins", self.max_bins, 2, MAX_BINS)
+        check_choice("bootstrap", self.bootstrap, (True, False))
+        check_choice("constant_features", self.constant_features, ("skip", "count"))
+        if self.out_of_sample is not None and not hasattr(self.out_of_sample, "plan"):
+            raise ValueError(
+                f"out_of_sample must be None, OutOfBag() or KFold(k), got {self.out_of_sample!r}."
+            )
+        n_draws = 0
+        if self.bootstrap:
+            n_draws = n if self.max_samples is None else _check_draws(self.max_samples, n)
+        elif self.max_samples is not None:
+            raise ValueError("max_samples needs bootstrap=True: without it every tree sees all rows.")
+        return Settings(
+            n_draws=n_draws,
+            max_features=_check_max_features(self.max_features, d),
+            max_depth=2**62 if self.max_depth is None else check_integer("max_depth", self.max_depth, 1),
+            min_leaf=check_share("min_samples_leaf", self.min_samples_leaf, n, 1),
+            min_split=check_share("min_samples_split", self.min_samples_split, n, 2),
+            random_cut=self._random_cut,
+            count_constants=self.constant_features == "count",
+        )
+
+    def _bin(self, X: Any, used: np.ndarray) -> BinnedMatrix:
+        if not isinstance(X, BinnedMatrix):
+            return bin_matrix(X, self.max_bins, used=used)
+        self.n_features_in_ = X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if X.feature_names is not None:
+            self.feature_names_in_ = X.feature_names
+        return X
+
+    def _finish_oos(self, binned: BinnedMatrix, oos_sum: np.ndarray, oos_votes: np.ndarray) -> np.ndarray:
+        """Turn sums of votes into probabilities; rows without a vote get the mean of all trees."""
+        silent = np.flatnonzero(oos_votes == 0)
+        if len(silent):
+            warnings.warn(
+                f"{len(silent)} of {len(oos_votes)} rows were drawn by every tree and have no out-of-bag vote; they "
+                "get the mean of all trees. Grow more trees to avoid it.",
+                stacklevel=4,
+            )
+            values = _bin_values(binned, silent)
+            oos_sum[silent] = self._sum_proba(values)
+            oos_votes[silent] = self.trees_.n_trees
+        oos_sum /= oos_votes[:, None]
+        return self._as_proba(oos_sum)
+
+    def _as_proba(self, label_proba: np.ndarray) -> np.ndarray:
+        """Turn label probabilities into those of classes where the target had classes."""
+        if self._kind == "binary":
+            return np.column_stack([1.0 - label_proba[:, 0], label_proba[:, 0]])
+        if self._kind == "multiclass":
+            label_proba /= label_proba.sum(axis=1, keepdims=True)
+        return label_proba
+
+    def _check_X(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if isinstance(X, BinnedMatrix):
+            raise TypeError(
+                "A fitted forest works on real values: pass the original X instead of a BinnedMatrix."
+            )
+        return check_features(self, X, reset=False)
+
+    def _dense_blocks(self, X: Any) -> list[tuple[slice, np.ndarray]]:
+        """Cut sparse rows into dense blocks; dense rows are one block."""
+        if not sparse.issparse(X):
+            return [(slice(None), np.ascontiguousarray(X))]
+        step = max(1, _SPARSE_BLOCK // X.shape[1])
+        return [(slice(i, i + step), X[i : i + step].toarray()) for i in range(0, X.shape[0], step)]
+
+    def _sum_proba(self, X: np.ndarray) -> np.ndarray:
+        """Sum the trees' label probabilities of dense rows."""
+        total = np.zeros((1, len(X), self.n_labels_))
+        if len(X) * self.trees_.n_trees < _SMALL or effective_n_jobs(self.n_jobs) == 1:
+            self.trees_.add_proba(X, total)
+            return total[0]
+        (shared,) = parallel.share([X])
+        blocks = parallel.cut_into_blocks(self.trees_.n_trees, len(X), self.n_jobs)
+        tasks = [(shared, self.trees_.block(block.start, block.stop)) for block in blocks]
+        for part in parallel.run(_predict_block, tasks, self.n_jobs):
+            total += part
+        return total[0]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
+        X = self._check_X(X)
+        proba = np.empty((X.shape[0], self.n_labels_))
+        for rows, block in self._dense_blocks(X):
+            proba[rows] = self._sum_proba(block)
+        proba /= self.trees_.n_trees
+        return self._as_proba(proba)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
+        proba = self.predict_proba(X)
+        if self._kind == "multilabel":
+            return (proba > 0.5).astype(np.int64)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def tree_proba(self, X: Any) -> np.ndarray:
+        """Return each tree's own probabilities, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.
+
+        With `KFold(k)` the trees of all folds are given, fold after fold.
+        """
+        X = self._check_X(X)
+        proba = np.zeros((self.trees_.n_trees, X.shape[0], self.n_labels_))
+        for rows, block in self._dense_blocks(X):
+            part = np.zeros((len(proba), len(block), self.n_labels_))
+            self.trees_.add_proba(block, part)
+            proba[:, rows] = part
+        if self._kind == "binary":
+            return np.concatenate([1.0 - proba, proba], axis=2)
+        return proba
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return (n, n_trees), the node index of the leaf that each row falls into."""
+        X = self._check_X(X)
+        return np.concatenate([self.trees_.apply(block) for _, block in self._dense_blocks(X)])
+
+    def decision_path(self, X: Any) -> tuple[sparse.csr_array, np.ndarray]:
+        """Return the nodes each row passes, (n, nodes of all trees) of 0/1, and where each tree's nodes start."""
+        X = self._check_X(X)
+        paths = [self.trees_.decision_path(block) for _, block in self._dense_blocks(X)]
+        return sparse.csr_array(sparse.vstack(paths, format="csr")), self.trees_.node_start
+
+    def bag_counts(self) -> np.ndarray:
+        """Return (n_trees, n), how often each tree drew each training row. Drawn again from the trees' seeds."""
+        check_is_fitted(self)
+        return self._bag.counts()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the trees take."""
+        check_is_fitted(self)
+        return self.trees_.nbytes
+
+
+def _check_draws(max_samples: Any, n: int) -> int:
+    if isinstance(max_samples, float) and 0.0 < max_samples <= 1.0:
+        return max(1, int(max_samples * n))
+    try:
+        return check_integer("max_samples", max_samples, 1)
+    except ValueError:
+        raise ValueError(
+            f"max_samples must be None, an integer of at least 1 or a float in (0, 1], got {max_samples!r}."
+        ) from None
+
+
+def _check_max_features(max_features: Any, d: int) -> int:
+    if max_features is None:
+        return d
+    if isinstance(max_features, str):
+        check_choice("max_features", max_features, ("sqrt", "log2"))
+        return max(1, int(np.sqrt(d) if max_features == "sqrt" else np.log2(d)))
+    if isinstance(max_features, float) and 0.0 < max_features <= 1.0:
+        return max(1, int(max_features * d))
+    if isinstance(max_features, float):
+        raise ValueError(f"max_features as a share must be in (0, 1], got {max_features!r}.")
+    return min(d, check_integer("max_features", max_features, 1))
+
+
+def _mask(rows: np.ndarray, like: np.ndarray) -> np.ndarray:
+    mask = np.zeros(len(like), bool)
+    mask[rows] = True
+    return mask
+
+
+def _bin_values(binned: BinnedMatrix, rows: np.ndarray) -> np.ndarray:
+    """Return a real value for each of the rows' bins: one that falls on the same side of every cut."""
+    codes = binned.codes[:, rows].astype(np.int64)
+    missing = codes == MISSING
+    values = binned.low[np.where(missing, 0, codes) + binned.start[:-1, None]]
+    return np.ascontiguousarray(np.where(missing, np.nan, values).T)
+
+
+def _predict_block(X: np.ndarray, trees: TreeArrays) -> np.ndarray:
+    total = np.zeros((1, len(X), trees.n_labels))
+    trees.add_proba(X, total)
+    return total

@@ -1,0 +1,166 @@
+"""Growing all trees of a forest: tasks for blocks of trees, and what comes back from them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sylvan._validation import Targets
+from sylvan.forests import parallel
+from sylvan.forests.binning import BinnedMatrix
+from sylvan.forests.out_of_sample import Fit
+from sylvan.forests.trees import TreeArrays
+from sylvan.kernels import grow
+
+
+class Settings(NamedTuple):
+    """What a tree may do, as plain numbers."""
+
+    n_draws: int
+    max_features: int
+    max_depth: int
+    min_leaf: int
+    min_split: int
+    random_cut: bool
+    count_constants: bool
+
+
+class Grown(NamedTuple):
+    """The trees of all fits, feature importances, and the sum and number of votes on rows out of sample."""
+
+    trees: TreeArrays
+    importances: np.ndarray
+    oos_sum: np.ndarray | None
+    oos_votes: np.ndarray | None
+
+
+class Bag(NamedTuple):
+    """All that is needed to draw the trees' bootstrap samples again: small, where the samples would not be."""
+
+    n_rows: int
+    n_draws: int
+    seeds: np.ndarray
+    train: list[np.ndarray]
+    weights: np.ndarray | None
+
+    def counts(self) -> np.ndarray:
+        """Return (n_trees, n), how often each tree drew each row."""
+        counts = np.zeros((*self.seeds.shape, self.n_rows), np.int32)
+        for packed, seeds, part in zip(self.train, self.seeds, counts):
+            train = np.flatnonzero(np.unpackbits(packed, count=self.n_rows))
+            weights = np.empty(0) if self.weights is None else self.weights[train]
+            grow.draw_bags(seeds, train.astype(np.uint32), weights, self.n_draws, part)
+        return counts.reshape(-1, self.n_rows)
+
+
+def grow_forest(
+    binned: BinnedMatrix,
+    targets: Targets,
+    weights: np.ndarray | None,
+    settings: Settings,
+    fits: list[Fit],
+    seeds: np.ndarray,
+    n_jobs: int | None,
+) -> Grown:
+    """Grow one tree for each fit and each of its seeds (n_fits, n_trees)."""
+    n, d = binned.shape
+    data = parallel.share(
+        [
+            binned.codes,
+            binned.start,
+            binned.low,
+            binned.high,
+            targets.start,
+            targets.label,
+            label_bits(targets),
+        ]
+    )
+    tasks, rows_of_task = [], []
+    for fit, fit_seeds in zip(fits, seeds):
+        fit_weights = np.empty(0) if weights is None else weights[fit.train]
+        rows = parallel.share([fit.train.astype(np.uint32), fit_weights, fit.held.astype(np.uint32)])
+        for block in parallel.cut_into_blocks(len(fit_seeds), n, n_jobs):
+            tasks.append((*data, targets.n_labels, *rows, fit_seeds[block], fit.out_of_bag, settings))
+            rows_of_task.append(slice(None) if fit.out_of_bag else fit.held)
+    blocks, importances = [], np.zeros(d)
+    wanted = any(fit.out_of_bag or len(fit.held) for fit in fits)
+    oos_sum = np.zeros((n, targets.n_labels)) if wanted else None
+    oos_votes = np.zeros(n, np.int64) if wanted else None
+    for rows, block in zip(rows_of_task, parallel.run(_grow_block, tasks, n_jobs)):
+        trees, block_sum, block_votes, block_importances = block
+        blocks.append(trees)
+        importances += block_importances
+        if oos_sum is not None and oos_votes is not None:
+            oos_sum[rows] += block_sum
+            oos_votes[rows] += block_votes
+    total = importances.sum()
+    if total > 0:
+        importances /= total
+    return Grown(TreeArrays.concatenate(blocks, targets.n_labels), importances, oos_sum, oos_votes)
+
+
+def label_bits(targets: Targets) -> np.ndarray:
+    """Pack labels eight to a byte, the last bit of a row set; no columns where lists are cheaper."""
+    n, n_bytes = targets.n_rows, targets.n_labels // 8 + 1
+    cardinality = len(targets.label) / n
+    # Costs per row as measured; counts of more than 2**24 rows do not fit single precision.
+    if 4 * n_bytes > 16 + 8 * cardinality or n >= 2**24:
+        return np.empty((n, 0), np.uint8)
+    bits = np.zeros((n, n_bytes), np.uint8)
+    rows = np.repeat(np.arange(n), np.diff(targets.start.astype(np.int64)))
+    np.bitwise_or.at(bits, (rows, targets.label // 8), (1 << (targets.label % 8)).astype(np.uint8))
+    bits[:, -1] |= 128
+    return bits
+
+
+def _grow_block(
+    codes: np.ndarray,
+    bin_start: np.ndarray,
+    bin_low: np.ndarray,
+    bin_high: np.ndarray,
+    y_start: np.ndarray,
+    y_label: np.ndarray,
+    y_bits: np.ndarray,
+    n_labels: int,
+    train: np.ndarray,
+    weights: np.ndarray,
+    held: np.ndarray,
+    seeds: np.ndarray,
+    out_of_bag: bool,
+    settings: Settings,
+) -> tuple[grow.Trees, np.ndarray | None, np.ndarray | None, np.ndarray]:
+    """Grow a block of trees; return them, the votes on rows out of sample and the feature importances."""
+    d, n = codes.shape
+    wanted = out_of_bag or len(held) > 0
+    oos_sum = np.zeros((n, n_labels) if wanted else (0, 0))
+    oos_votes = np.zeros(n if wanted else 0, np.int32)
+    importances = np.zeros(d)
+    trees = grow.grow_trees(
+        codes,
+        bin_start,
+        bin_low,
+        bin_high,
+        y_start,
+        y_label,
+        y_bits,
+        n_labels,
+        train,
+        weights,
+        held,
+        seeds,
+        settings.n_draws,
+        out_of_bag,
+        settings.max_features,
+        settings.max_depth,
+        settings.min_leaf,
+        settings.min_split,
+        settings.random_cut,
+        settings.count_constants,
+        oos_sum,
+        oos_votes,
+        importances,
+    )
+    if not wanted:
+        return trees, None, None, importances
+    if out_of_bag:
+        return trees, oos_sum, oos_votes, importances
+    return trees, oos_sum[held], oos_votes[held], importances

@@ -1,0 +1,39 @@
+"""Blocks of trees as joblib tasks.
+
+Kernels release the GIL, so threads are the default; `joblib.parallel_config` may choose processes or a dask cluster
+instead. Results do not depend on how trees are cut into blocks: sums of leaf values are exact (`sylvan.kernels.grow`).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+_BLOCK_WORK = 4_000_000  # row-tree pairs; a block of this size takes about a second to grow
+
+
+def cut_into_blocks(n_trees: int, n_rows: int, n_jobs: int | None) -> list[slice]:
+    """Cut trees into blocks: some for each worker, and none so large that an interrupt would have to wait long."""
+    workers = effective_n_jobs(n_jobs)
+    n_blocks = max(n_trees * n_rows // _BLOCK_WORK, 4 * workers if workers > 1 else 1)
+    edges = np.linspace(0, n_trees, min(n_trees, n_blocks) + 1).astype(int)
+    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:])]
+
+
+def share(arrays: Sequence[np.ndarray]) -> list[Any]:
+    """Make arrays available to all workers before tasks ask for them.
+
+    Only dask needs it: each worker gets a copy, once, so that no copy is lost with a worker that dies. Other joblib
+    backends share memory or map it by themselves.
+    """
+    client = getattr(get_active_backend()[0], "client", None)
+    return list(arrays) if client is None else list(client.scatter(list(arrays), broadcast=True))
+
+
+def run(function: Callable, tasks: Iterable[tuple], n_jobs: int | None) -> Iterator[Any]:
+    """Call `function(*task)` for each task and yield the results in order, as soon as they are there if possible."""
+    streams = getattr(get_active_backend()[0], "supports_return_generator", False)
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator" if streams else "list")
+    yield from parallel(delayed(function)(*task) for task in tasks)

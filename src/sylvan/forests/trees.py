@@ -1,0 +1,235 @@
+"""The fitted trees of a forest as flat arrays."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from sylvan.kernels import grow
+from sylvan.kernels.predict import find_leaves, sum_leaf_values, write_paths
+
+_BLOCK_NUMBERS = 1 << 21  # feature values that are sent down the trees at a time
+_KEPT = (
+    "n_nodes",
+    "n_leaves",
+    "feature",
+    "threshold",
+    "child",
+    "missing_left",
+    "size",
+    "leaf_length",
+    "leaf_label",
+    "leaf_value",
+)
+
+
+class Tree(NamedTuple):
+    """One tree, in scikit-learn's terms. Node 0 is the root; children come after their parent."""
+
+    feature: np.ndarray
+    """Feature asked by each node, -1 for a leaf."""
+    threshold: np.ndarray
+    """Rows with x <= threshold go left; infinite where the node only asks whether the value is missing."""
+    children_left: np.ndarray
+    """Left child of each node, -1 for a leaf."""
+    children_right: np.ndarray
+    """Right child of each node, -1 for a leaf."""
+    missing_left: np.ndarray
+    """Whether rows with a missing value go left."""
+    size: np.ndarray
+    """Weight of the training rows in each node, counting rows as often as they were drawn."""
+    value: sparse.csr_array
+    """Probability of each label in each node."""
+
+
+class TreeArrays:
+    """All trees of a forest, one after the other; read-only.
+
+    Leaves store the labels they contain and nothing for the others, so that memory grows with the labels present.
+
+    Attributes
+    ----------
+    n_trees, n_labels : int
+    n_nodes, n_leaves : (n_trees,) sizes of the trees
+    node_start, leaf_start : (n_trees + 1,) where each tree starts in the arrays of nodes and leaves
+    feature, threshold, child, missing_left, size : of each node. `feature` is -1 for a leaf; rows with x <= threshold
+        go left; `child` is the left child within the tree (the right one follows it) or, for a leaf, the leaf's number
+        within the tree, counted from left to right
+    leaf_length, leaf_label, leaf_value : labels of each leaf and their probabilities; labels not listed have 0
+    """
+
+    n_nodes: np.ndarray
+    n_leaves: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    child: np.ndarray
+    missing_left: np.ndarray
+    size: np.ndarray
+    leaf_length: np.ndarray
+    leaf_label: np.ndarray
+    leaf_value: np.ndarray
+
+    def __init__(self, arrays: Iterable[np.ndarray], n_labels: int) -> None:
+        for name, values in zip(_KEPT, arrays):
+            values.flags.writeable = False
+            setattr(self, name, values)
+        self.n_labels = n_labels
+
+    @classmethod
+    def concatenate(cls, blocks: list[grow.Trees], n_labels: int) -> "TreeArrays":
+        """Join blocks of trees."""
+        return cls(
+            [np.concatenate(parts) if len(parts) > 1 else np.array(parts[0]) for parts in zip(*blocks)],
+            n_labels,
+        )
+
+    def __getstate__(self) -> dict:
+        return {name: getattr(self, name) for name in (*_KEPT, "n_labels")}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__([state[name] for name in _KEPT], state["n_labels"])  # type: ignore[misc]
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.n_nodes)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the trees take, and about the size of their pickle."""
+        return sum(getattr(self, name).nbytes for name in _KEPT)
+
+    @cached_property
+    def node_start(self) -> np.ndarray:
+        """Where each tree's nodes start."""
+        return _starts(self.n_nodes)
+
+    @cached_property
+    def leaf_start(self) -> np.ndarray:
+        """Where each tree's leaves start."""
+        return _starts(self.n_leaves)
+
+    @cached_property
+    def value_start(self) -> np.ndarray:
+        """Where each leaf's labels start."""
+        return _starts(self.leaf_length)
+
+    @cached_property
+    def parent(self) -> np.ndarray:
+        """Parent of each node, as an index into the arrays of all nodes; -1 for roots."""
+        inner = np.flatnonzero(self.feature >= 0)
+        left = self._first_of_tree[inner] + self.child[inner]
+        parent = np.full(len(self.feature), -1, np.int64)
+        parent[left] = inner
+        parent[left + 1] = inner
+        return _read_only(parent)
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """Depth of each node; 0 for roots."""
+        depth = np.zeros(len(self.feature), np.int32)
+        level = np.flatnonzero((self.parent < 0) & (self.feature >= 0))
+        current = 0
+        while len(level):
+            current += 1
+            left = self._first_of_tree[level] + self.child[level]
+            level = np.concatenate([left, left + 1])
+            depth[level] = current
+            level = level[self.feature[level] >= 0]
+        return _read_only(depth)
+
+    @cached_property
+    def _first_of_tree(self) -> np.ndarray:
+        return np.repeat(self.node_start[:-1], self.n_nodes)
+
+    @cached_property
+    def _deepest(self) -> int:
+        return int(self.depth.max())
+
+    def block(self, first: int, last: int) -> "TreeArrays":
+        """Return trees `first` to `last` (excluded) without copying."""
+        nodes = slice(self.node_start[first], self.node_start[last])
+        leaves = slice(self.leaf_start[first], self.leaf_start[last])
+        values = slice(self.value_start[leaves.start], self.value_start[leaves.stop])
+        cuts = [slice(first, last)] * 2 + [nodes] * 5 + [leaves] + [values] * 2
+        return TreeArrays([getattr(self, name)[cut] for name, cut in zip(_KEPT, cuts)], self.n_labels)
+
+    def tree(self, index: int) -> Tree:
+        """Return one tree in scikit-learn's terms."""
+        one = self.block(index, index + 1)
+        left = np.where(one.feature >= 0, one.child, -1)
+        right = np.where(one.feature >= 0, one.child + 1, -1)
+        return Tree(
+            one.feature, one.threshold, left, right, one.missing_left.astype(bool), one.size, one.value
+        )
+
+    @cached_property
+    def leaf_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Leaves below each node: from `first` to `last` (excluded), counted over all trees."""
+        is_leaf = self.feature < 0
+        first = np.repeat(self.leaf_start[:-1], self.n_nodes) + np.where(is_leaf, self.child, 0)
+        last = first + 1
+        order = np.argsort(-self.depth, kind="stable")
+        order = order[~is_leaf[order]]
+        for level in np.split(order, np.flatnonzero(np.diff(self.depth[order])) + 1):  # deepest first
+            left = self._first_of_tree[level] + self.child[level]
+            first[level], last[level] = first[left], last[left + 1]
+        return _read_only(first), _read_only(last)
+
+    @cached_property
+    def value(self) -> sparse.csr_array:
+        """Probability of each label in each node: the mean of the leaves below it."""
+        first, last = self.leaf_range
+        below = _starts(last - first)
+        leaf = np.arange(below[-1]) - np.repeat(below[:-1] - first, last - first)
+        is_leaf = self.feature < 0
+        leaf_size = np.empty(len(self.leaf_length))
+        leaf_size[first[is_leaf]] = self.size[is_leaf]
+        share = leaf_size[leaf] / np.repeat(self.size.astype(np.float64), last - first)
+        mean = sparse.csr_array((share, leaf, below), shape=(len(self.feature), len(leaf_size)))
+        by_leaf = sparse.csr_array(
+            (self.leaf_value.astype(np.float64), self.leaf_label.astype(np.int64), self.value_start),
+            shape=(len(leaf_size), self.n_labels),
+        )
+        return mean @ by_leaf
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return (n, n_trees), the leaf of each row in each tree as an index of its nodes."""
+        out = np.empty((len(X), self.n_trees), np.int32)
+        find_leaves(X, *self._nodes(), self._deepest, self._block_rows(X), out)
+        return out
+
+    def add_proba(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Add the trees' probabilities to `out`, (1, n, n_labels) for their sum or (n_trees, n, n_labels) for each."""
+        if len(X):
+            leaves = (self.leaf_start, self.value_start, self.leaf_label, self.leaf_value)
+            sum_leaf_values(X, *self._nodes(), *leaves, self._deepest, self._block_rows(X), out)
+
+    def decision_path(self, X: np.ndarray) -> sparse.csr_array:
+        """Return (n, number of nodes), 1 where a row passes a node."""
+        at = self.apply(X) + self.node_start[:-1]
+        lengths = (self.depth[at] + 1).sum(axis=1)
+        indptr = _starts(lengths)
+        indices = np.empty(indptr[-1], np.int64)
+        write_paths(at, self.parent, self.depth, indptr, indices)
+        ones = np.ones(len(indices), np.int8)
+        return sparse.csr_array((ones, indices, indptr), shape=(len(X), len(self.feature)))
+
+    def _nodes(self) -> tuple[np.ndarray, ...]:
+        return self.node_start, self.feature, self.threshold, self.child, self.missing_left
+
+    def _block_rows(self, X: np.ndarray) -> int:
+        """Rows to send down together: about two for each node, as far as their values stay near the processor."""
+        wanted = min(max(512, 2 * int(self.n_nodes.max())), 1 << 15)
+        return max(1, min(len(X), wanted, max(256, _BLOCK_NUMBERS // X.shape[1])))
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    return _read_only(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values
