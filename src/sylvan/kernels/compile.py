@@ -49,3 +49,11 @@ def kernel(*signatures: Any) -> Callable[[Callable], Callable]:
 def part(function: Callable) -> Callable:
     """Compile a part of a kernel. It must not allocate: `_nrt=False` leaves out numba's reference counting."""
     return njit(_nrt=False, **_OPTIONS)(function)
+
+
+def section(function: Callable) -> Callable:
+    """Mark a part that is used in one place: it is pasted there before compilation.
+
+    Parts inside parts inside parts are optimised once for each level; sections keep compilation short.
+    """
+    return njit(inline="always", **_OPTIONS)(function)

@@ -21,7 +21,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sylvan.kernels.compile import part
+from sylvan.kernels.compile import part, section
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_unit
 
@@ -119,19 +119,25 @@ def _settle(bins, feature, value, low, high):
 
 
 @part
-def _offer_between(bins, feature, left, right, score, missing_left, n_missing, cut):
-    """Offer the cut half way between two neighbouring bins of a node."""
-    if right == MISSING:
-        last_left, threshold = MISSING - 1, np.inf
-    else:
-        low = bins.high[bins.start[feature] + left]
-        high = bins.low[bins.start[feature] + right]
-        middle = low + (high - low) / 2
-        last_left, threshold = _settle(bins, feature, middle if middle < high else low, left, right)
-    _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
+def _middle(bins, feature, left, right):
+    """Return a threshold half way between two bins left < right."""
+    low = bins.high[bins.start[feature] + left]
+    high = bins.low[bins.start[feature] + right]
+    middle = low + (high - low) / 2
+    return middle if middle < high else low
 
 
 @part
+def _offer_between(bins, feature, left, right, score, missing_left, n_missing, cut):
+    """Offer the cut between two neighbouring bins of a node."""
+    if right == MISSING:
+        last_left, threshold = MISSING - 1, np.inf
+    else:
+        last_left, threshold = _settle(bins, feature, _middle(bins, feature, left, right), left, right)
+    _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
+
+
+@section
 def open_node(rows, row_weight, labels, work, weight, tally, seen, n_seen, local, random_cut):
     """Copy what the node's cuts are judged by into small contiguous arrays."""
     if labels.bits.shape[1] > 0:
@@ -139,7 +145,7 @@ def open_node(rows, row_weight, labels, work, weight, tally, seen, n_seen, local
     return _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, local)
 
 
-@part
+@section
 def _open_bits(rows, row_weight, labels, work, weight, tally, random_cut):
     n_bytes = np.uint64(labels.bits.shape[1])
     squares = 0.0
@@ -167,7 +173,7 @@ def _open_bits(rows, row_weight, labels, work, weight, tally, random_cut):
     return Shape(rows.size, 0, n_bytes, weight, squares)
 
 
-@part
+@section
 def _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, local):
     """Keep the labels that vary in the node, renumbered; those that all rows have add the same to all cuts."""
     flat = tally.reshape(tally.size)
@@ -202,7 +208,7 @@ def _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, loc
     return Shape(rows.size, n_local, np.uint64(0), weight, squares)
 
 
-@part
+@section
 def gather(codes, rows, out):
     """Copy the node's codes of one feature; return the smallest and largest ordinary code and the missing rows."""
     m = rows.size
@@ -261,7 +267,7 @@ def _score(shape, side_weight, side_squares, side_cross):
     return side_squares / side_weight + other_squares / (shape.weight - side_weight)
 
 
-@part
+@section
 def _score_side(work, shape, n_side):
     """Score a cut by adding up one side, whose rows are the first of `next`; the other side follows from the totals."""
     _clear_counts(work, shape)
@@ -286,7 +292,7 @@ def _score_side(work, shape, n_side):
     return _score(shape, weight, squares, cross)
 
 
-@part
+@section
 def _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut):
     """Judge a single cut of a feature, unless a side would be smaller than a leaf may be."""
     m = shape.n_rows
@@ -308,21 +314,20 @@ def _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing
     _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
 
 
-@part
-def _random_cut(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
-    """One cut of a feature drawn uniformly between the node's smallest and largest value."""
+@section
+def _draw_cut(bins, feature, low, high, n_missing, state):
+    """Draw a cut uniformly between the node's smallest and largest value: last left bin, threshold, missing left."""
     missing_left = n_missing > 0 and random_unit(state) < 0.5
     if low == high:  # only "missing or not" can be asked
-        last_left, threshold, missing_left = MISSING - 1, np.inf, False
-    else:
-        lo = bins.high[bins.start[feature] + low]
-        hi = bins.low[bins.start[feature] + high]
-        value = lo + random_unit(state) * (hi - lo)
-        last_left, threshold = _settle(bins, feature, value if value < hi else lo, low, high)
-    _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut)
+        return MISSING - 1, np.inf, False
+    lo = bins.high[bins.start[feature] + low]
+    hi = bins.low[bins.start[feature] + high]
+    value = lo + random_unit(state) * (hi - lo)
+    last_left, threshold = _settle(bins, feature, value if value < hi else lo, low, high)
+    return last_left, threshold, missing_left
 
 
-@part
+@section
 def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut):
     """Try every cut of a feature: rows hang in one list per bin, bins in use are the bits of `words`."""
     m = shape.n_rows
@@ -361,7 +366,7 @@ def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut)
             k = work.next[k]
 
 
-@part
+@section
 def _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut):
     """Best cut of a feature in a small node: linear in the rows, no sort, no walk over empty bins."""
     for j in range(4):
@@ -371,14 +376,13 @@ def _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut):
         work.next[k] = work.head[code]
         work.head[code] = k
         work.words[code >> 6] |= _ONE << np.uint64(code & 63)
-    _sweep_rows(work, shape, bins, feature, False, n_missing, rules, cut)
-    if n_missing > 0:
-        _sweep_rows(work, shape, bins, feature, True, n_missing, rules, cut)
+    for missing_left in range(2 if n_missing > 0 else 1):
+        _sweep_rows(work, shape, bins, feature, missing_left == 1, n_missing, rules, cut)
     for k in range(shape.n_rows):
         work.head[work.code[k]] = NONE
 
 
-@part
+@section
 def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, rules, cut):
     """Try every cut of a feature from the label weights of its bins."""
     n_bytes = shape.n_bytes
@@ -411,7 +415,7 @@ def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, 
             left_squares += 2.0 * add_lanes(work.count64, b, work.hist, line + b, 1.0)
 
 
-@part
+@section
 def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut):
     """Best cut of a feature in a large node: add up each bin, then walk over the bins."""
     n_bytes = shape.n_bytes
@@ -423,9 +427,8 @@ def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
         work.next[code] += np.uint32(1)
         for b in range(n_bytes):
             add_lanes(work.hist, line + b, LANES_OF_BYTE, np.uint64(work.bits[k, b]), work.sums[k, 0])
-    _sweep_bins(work, shape, bins, feature, low, high, False, n_missing, rules, cut)
-    if n_missing > 0:
-        _sweep_bins(work, shape, bins, feature, low, high, True, n_missing, rules, cut)
+    for missing_left in range(2 if n_missing > 0 else 1):
+        _sweep_bins(work, shape, bins, feature, low, high, missing_left == 1, n_missing, rules, cut)
     for step in range(low, high + 2):
         line = np.uint64(step if step <= high else MISSING) * n_bytes
         for b in range(n_bytes):
@@ -433,17 +436,18 @@ def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
                 work.hist[line + b, j] = 0.0
 
 
-@part
+@section
 def judge_feature(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
     """Offer the feature's cut or cuts."""
-    m = shape.n_rows
-    if rules.random_cut:
-        _random_cut(work, shape, bins, feature, low, high, n_missing, state, rules, cut)
-    elif n_missing == 0 and bins.start[feature + 1] - bins.start[feature] == 2:  # two values, one cut
-        lo, hi = bins.high[bins.start[feature]], bins.low[bins.start[feature] + 1]
-        middle = lo + (hi - lo) / 2
-        _one_cut(work, shape, feature, 0, middle if middle < hi else lo, False, n_missing, rules, cut)
-    elif shape.n_bytes > 0 and m > 256 and m > 2 * (high - low + 1):
+    n_bins = bins.start[feature + 1] - bins.start[feature]
+    two_values = n_bins == 2 and n_missing == 0
+    if rules.random_cut or two_values:
+        if rules.random_cut:
+            last_left, threshold, missing_left = _draw_cut(bins, feature, low, high, n_missing, state)
+        else:
+            last_left, threshold, missing_left = 0, _middle(bins, feature, 0, 1), False
+        _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut)
+    elif shape.n_bytes > 0 and shape.n_rows > 256 and shape.n_rows > 2 * n_bins:
         _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
     else:
         _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut)

@@ -13,7 +13,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit, types
 
-from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, part, u1, u2, u4, u8
+from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, part, section, u1, u2, u4, u8
 from sylvan.kernels.cuts import (
     MISSING,
     Bins,
@@ -48,6 +48,12 @@ weight of the training rows). Of each leaf: `leaf_length` labels, given in `leaf
 is not listed has probability 0. Leaves are numbered from left to right.
 """
 
+Sample = namedtuple("Sample", "rows held weight")
+"""The rows a tree learns from, the rows it is asked about, and the weight of each row of the data."""
+
+Scratch = namedtuple("Scratch", "work cut features decrease tally seen local spare stack")
+"""Room that is used again for each tree."""
+
 _make_work = njit(make_work)
 
 
@@ -68,7 +74,7 @@ def _draw_bag(state, rows, cumulative, n_draws, bag):
             bag[rows[min(k, n - 1)]] += 1
 
 
-@part
+@section
 def _count_labels(rows, row_weight, labels, n_labels, tally, seen):
     """Add up the weight of each label in `tally` and list the labels found in `seen`; return W and their number."""
     flat = tally.reshape(tally.size)
@@ -112,7 +118,7 @@ def _sort_labels(labels, n):
         labels[j + 1] = value
 
 
-@part
+@section
 def _search(work, shape, bins, rows, features, n_constant, state, rules, cut):
     """Draw features and find the best cut. Returns how many leading `features` are known to be constant.
 
@@ -189,13 +195,164 @@ def _enlarge(old, size):
     return new
 
 
-_READ = (array(u1, 2), array(i8), array(f8), array(f8))
-_TREES = types.NamedTuple([array(t, writable=True) for t in (i8, i8, i4, f8, i4, u1, f4, i4, u2, f4)], Trees)
+@section
+def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
+    """Write a leaf and the probabilities of its labels; return the number of values so far."""
+    flat = tally.reshape(tally.size)
+    out.feature[node] = LEAF
+    out.threshold[node] = 0.0
+    out.child[node] = leaf
+    out.missing_left[node] = 0
+    first = n_values
+    for k in range(n_seen):
+        value = np.float32(np.floor(flat[seen[k]] / weight * _GRID + 0.5) / _GRID)
+        if value > 0.0:
+            out.leaf_label[n_values] = seen[k]
+            out.leaf_value[n_values] = value
+            n_values += 1
+    out.leaf_length[leaf] = n_values - first
+    return n_values
+
+
+@part
+def _push(stack, height, node, start, stop, held_start, held_stop, depth, n_constant, parent_feature):
+    line = stack[height]
+    line[0], line[1], line[2], line[3] = node, start, stop, held_start
+    line[4], line[5], line[6], line[7] = held_stop, depth, n_constant, parent_feature
+    return height + 1
+
+
+@part
+def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
+    """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
+    work, cut, features, decrease, tally, seen, local, spare, stack = scratch
+    flat_tally = tally.reshape(tally.size)
+    for f in range(features.size):
+        features[f] = f
+        decrease[f] = 0.0
+    judged = not (rules.random_cut and rules.max_features == 1)
+    n_nodes, n_leaves, n_values = 1, 0, 0
+    height = _push(stack, 0, 0, 0, sample.rows.size, 0, sample.held.size, 0, 0, -1)
+    while height > 0:
+        height -= 1
+        node, start, stop, held_start = stack[height, 0], stack[height, 1], stack[height, 2], stack[height, 3]
+        held_stop, depth, n_constant = stack[height, 4], stack[height, 5], stack[height, 6]
+        parent_feature = stack[height, 7]
+        rows, held = sample.rows[start:stop], sample.held[held_start:held_stop]
+
+        weight, n_seen = _count_labels(rows, sample.weight, labels, n_labels, tally, seen)
+        purity, pure = 0.0, True
+        for k in range(n_seen):
+            t = flat_tally[seen[k]]
+            purity += t * t / weight
+            pure = pure and t == weight
+        if parent_feature >= 0:
+            decrease[parent_feature] += purity
+        out.size[node] = weight
+
+        cut.score[0] = -np.inf
+        if not pure and depth < rules.max_depth and rows.size >= max(rules.min_split, 2 * rules.min_leaf):
+            shape = Shape(rows.size, 0, np.uint64(0), weight, 0.0)
+            if judged:
+                shape = open_node(
+                    rows, sample.weight, labels, work, weight, tally, seen, n_seen, local, rules.random_cut
+                )
+            n_constant = _search(work, shape, bins, rows, features, n_constant, state, rules, cut)
+
+        if cut.score[0] > -np.inf:
+            feature, last_left, missing_left = cut.feature[0], cut.bin[0], cut.missing_left[0]
+            column = bins.codes[feature]
+            if not cut.saw_missing[0]:
+                missing_left = _mostly_left(column, rows, last_left, sample.weight)
+            middle = start + _partition(column, rows, last_left, missing_left, spare)
+            held_middle = held_start + _partition(column, held, last_left, missing_left, spare)
+            decrease[feature] -= purity
+            out.feature[node] = feature
+            out.threshold[node] = cut.threshold[0]
+            out.child[node] = n_nodes
+            out.missing_left[node] = missing_left
+            height = _push(
+                stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, depth + 1, n_constant, feature
+            )
+            height = _push(
+                stack, height, n_nodes, start, middle, held_start, held_middle, depth + 1, n_constant, feature
+            )
+            n_nodes += 2
+        else:
+            first_value = n_values
+            n_values = _write_leaf(out, node, n_leaves, n_values, seen, n_seen, tally, weight)
+            n_leaves += 1
+            for k in range(held.size):
+                row = held[k]
+                oos_votes[row] += 1
+                for j in range(first_value, n_values):
+                    oos_sum[row, out.leaf_label[j]] += out.leaf_value[j]
+        for k in range(n_seen):
+            flat_tally[seen[k]] = 0.0
+        flat_tally[flat_tally.size - 1] = 0.0
+    return n_nodes, n_leaves, n_values
+
+
+@part
+def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight):
+    """List the rows drawn and, if there is room, those to be asked about; return their numbers."""
+    n_rows, n_held = 0, 0
+    for k in range(train_rows.size):
+        row = train_rows[k]
+        if bag[row] > 0:
+            rows[n_rows] = row
+            row_weight[row] = train_weight[k] if n_draws == 0 and train_weight.size > 0 else bag[row]
+            n_rows += 1
+        elif out_of_bag and held.size > 0:
+            held[n_held] = row
+            n_held += 1
+    if held.size > 0:
+        for k in range(hold_rows.size):
+            held[n_held] = hold_rows[k]
+            n_held += 1
+    return n_rows, n_held
+
+
+@njit
+def _make_room(trees, n_nodes, n_leaves, n_values):
+    """Return `trees` with room for that many nodes, leaves and leaf values in all."""
+    return Trees(
+        trees.n_nodes,
+        trees.n_leaves,
+        _enlarge(trees.feature, n_nodes),
+        _enlarge(trees.threshold, n_nodes),
+        _enlarge(trees.child, n_nodes),
+        _enlarge(trees.missing_left, n_nodes),
+        _enlarge(trees.size, n_nodes),
+        _enlarge(trees.leaf_length, n_leaves),
+        _enlarge(trees.leaf_label, n_values),
+        _enlarge(trees.leaf_value, n_values),
+    )
+
+
+@njit
+def _cut_out(trees, node, leaf, value, last_node, last_leaf, last_value):
+    """Return the part of `trees` from the first three indices to the last three."""
+    return Trees(
+        trees.n_nodes,
+        trees.n_leaves,
+        trees.feature[node:last_node],
+        trees.threshold[node:last_node],
+        trees.child[node:last_node],
+        trees.missing_left[node:last_node],
+        trees.size[node:last_node],
+        trees.leaf_length[leaf:last_leaf],
+        trees.leaf_label[value:last_value],
+        trees.leaf_value[value:last_value],
+    )
 
 
 @kernel(
-    _TREES(
-        *_READ,  # codes, bin_start, bin_low, bin_high
+    types.NamedTuple([array(t, writable=True) for t in (i8, i8, i4, f8, i4, u1, f4, i4, u2, f4)], Trees)(
+        array(u1, 2),  # codes
+        array(i8),  # bin_start
+        array(f8),  # bin_low
+        array(f8),  # bin_high
         array(u8),  # y_start
         array(u4),  # y_label
         array(u1, 2),  # y_bits
@@ -254,6 +411,7 @@ def grow_trees(
     hold_rows : rows that are never drawn but get out-of-sample probabilities
     n_draws : draws with replacement per tree; 0 takes every row once
     out_of_bag : whether rows of `train_rows` that a tree did not draw get its vote too
+    max_features, ..., count_constants : see `Rules`
     oos_sum, oos_votes : sum of the votes of each row and their number, added to (no rows: not wanted)
     importances : each tree's normalised decrease of impurity per feature, added to
     """
@@ -261,192 +419,77 @@ def grow_trees(
     rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)
     bins = Bins(codes, bin_start, bin_low, bin_high)
     labels = Labels(y_start, y_label, y_bits)
-    out_of_sample = oos_sum.shape[0] > 0
+    n_positives = 0
+    for k in range(train_rows.size):
+        n_positives += np.int64(y_start[train_rows[k] + 1] - y_start[train_rows[k]])
 
     cumulative = np.empty(0, np.float64)
     if n_draws > 0 and train_weight.size > 0:
         cumulative = np.cumsum(train_weight)
-    bag = np.zeros(n, np.int32)
-    row_weight = np.zeros(n, np.float64)
     largest_bag = min(train_rows.size, n_draws) if n_draws > 0 else train_rows.size
+    most_leaves = max(1, largest_bag // min_leaf)
+    bag = np.empty(n, np.int32)
     rows = np.empty(largest_bag, np.uint32)
-    held = np.empty(n if out_of_sample else 0, np.uint32)
-    spare = np.empty(max(rows.size, held.size), np.uint32)
-    most_labels = 0
-    for row in train_rows:
-        most_labels = max(most_labels, np.int64(y_start[row + 1] - y_start[row]))
-    label_room = min(largest_bag * most_labels, y_label.size)
-    # In the bit form the last lane is a label that every row has: it counts the weight.
-    tally = np.zeros((max(y_bits.shape[1], n_labels // LANES + 1), LANES), np.float64)
-    tally_of = tally.reshape(tally.size)
-    local = np.empty(n_labels, np.uint32)
-    seen = np.empty(n_labels, np.uint32)
-    work = _make_work(largest_bag, label_room, n_labels, y_bits.shape[1], random_cut)
-    cut = Cut(
-        np.empty(1, np.float64),
-        np.empty(1, np.int64),
-        np.empty(1, np.int64),
-        np.empty(1, np.float64),
-        np.empty(1, np.bool_),
-        np.empty(1, np.bool_),
-    )
+    held = np.empty(n if oos_sum.shape[0] > 0 else 0, np.uint32)
+    row_weight = np.empty(n, np.float64)
     state = np.empty(1, np.uint64)
-    features = np.empty(n_features, np.uint32)
-    decrease = np.empty(n_features, np.float64)
-
-    # The stack of nodes that wait: depth first, left before right, so it never holds more than the depth of the tree.
-    stack = np.empty((64, 8), np.int64)
-
-    n_trees = seeds.size
-    tree_nodes = np.zeros(n_trees, np.int64)
-    tree_leaves = np.zeros(n_trees, np.int64)
-    node_feature = np.empty(0, np.int32)
-    node_threshold = np.empty(0, np.float64)
-    node_child = np.empty(0, np.int32)
-    node_missing_left = np.empty(0, np.uint8)
-    node_size = np.empty(0, np.float32)
-    leaf_length = np.empty(0, np.int32)
-    leaf_label = np.empty(0, np.uint16)
-    leaf_value = np.empty(0, np.float32)
-    base, leaf_base, value_end = 0, 0, 0
-
-    for tree in range(n_trees):
+    scratch = Scratch(
+        _make_work(largest_bag, n_positives, n_labels, y_bits.shape[1], random_cut),
+        Cut(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1), np.empty(1, np.bool_),
+            np.empty(1, np.bool_)),
+        np.empty(n_features, np.uint32),  # features
+        np.empty(n_features, np.float64),  # decrease
+        np.zeros((n_labels // LANES + 1, LANES), np.float64),  # tally; its last number counts the weight
+        np.empty(n_labels, np.uint32),  # seen
+        np.empty(n_labels, np.uint32),  # local
+        np.empty(max(rows.size, held.size) + 1, np.uint32),  # spare
+        np.empty((min(max_depth, most_leaves) + 2, 8), np.int64),  # stack: depth first, so not more than the depth
+    )  # fmt: skip
+    trees = Trees(
+        np.zeros(seeds.size, np.int64),
+        np.zeros(seeds.size, np.int64),
+        np.empty(0, np.int32),
+        np.empty(0, np.float64),
+        np.empty(0, np.int32),
+        np.empty(0, np.uint8),
+        np.empty(0, np.float32),
+        np.empty(0, np.int32),
+        np.empty(0, np.uint16),
+        np.empty(0, np.float32),
+    )
+    node, leaf, value = 0, 0, 0
+    for tree in range(seeds.size):
         state[0] = seeds[tree]
-        bag[:] = 0
+        for k in range(n):
+            bag[k] = 0
         _draw_bag(state, train_rows, cumulative, n_draws, bag)
-        n_rows, n_held, n_positive = 0, 0, 0
-        for k in range(train_rows.size):
-            row = train_rows[k]
-            if bag[row] > 0:
-                rows[n_rows] = row
-                row_weight[row] = bag[row]
-                if n_draws == 0 and train_weight.size > 0:
-                    row_weight[row] = train_weight[k]
-                n_rows += 1
-                n_positive += np.int64(y_start[row + 1] - y_start[row])
-            elif out_of_bag and out_of_sample:
-                held[n_held] = row
-                n_held += 1
-        if out_of_sample:
-            for row in hold_rows:
-                held[n_held] = row
-                n_held += 1
-
-        most_leaves = max(1, n_rows // min_leaf)
-        node_feature = _enlarge(node_feature, base + 2 * most_leaves)
-        node_threshold = _enlarge(node_threshold, base + 2 * most_leaves)
-        node_child = _enlarge(node_child, base + 2 * most_leaves)
-        node_missing_left = _enlarge(node_missing_left, base + 2 * most_leaves)
-        node_size = _enlarge(node_size, base + 2 * most_leaves)
-        leaf_length = _enlarge(leaf_length, leaf_base + most_leaves)
-        leaf_label = _enlarge(leaf_label, value_end + n_positive)
-        leaf_value = _enlarge(leaf_value, value_end + n_positive)
-
+        n_rows, n_held = _fill_sample(
+            bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight
+        )
+        trees = _make_room(trees, node + 2 * most_leaves, leaf + most_leaves, value + n_positives)
+        out = _cut_out(trees, node, leaf, value, trees.size.size, trees.leaf_length.size, trees.leaf_value.size)
+        sample = Sample(rows[:n_rows], held[:n_held], row_weight)
+        n_nodes, n_leaves, n_values = _grow_tree(
+            bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes
+        )
+        total = max(scratch.decrease.sum(), 1e-300)
         for f in range(n_features):
-            features[f] = f
-        decrease[:] = 0.0
-        n_nodes, n_leaves = 1, 0
-        stack[0, :] = (0, 0, n_rows, 0, n_held, 0, 0, -1)
-        depth_of_stack = 1
-        while depth_of_stack > 0:
-            depth_of_stack -= 1
-            this = stack[depth_of_stack, 0]
-            start, stop = stack[depth_of_stack, 1], stack[depth_of_stack, 2]
-            held_start, held_stop = stack[depth_of_stack, 3], stack[depth_of_stack, 4]
-            depth, n_constant = stack[depth_of_stack, 5], stack[depth_of_stack, 6]
-            parent_feature = stack[depth_of_stack, 7]
-            here = rows[start:stop]
-            held_here = held[held_start:held_stop]
-
-            weight, n_seen = _count_labels(here, row_weight, labels, n_labels, tally, seen)
-            purity = 0.0
-            pure = True
-            for k in range(n_seen):
-                t = tally_of[seen[k]]
-                purity += t * t / weight
-                pure = pure and t == weight
-            if parent_feature >= 0:
-                decrease[parent_feature] += purity
-            node_size[base + this] = weight
-
-            cut.score[0] = -np.inf
-            if not pure and depth < max_depth and here.size >= min_split and here.size >= 2 * min_leaf:
-                shape = Shape(here.size, 0, np.uint64(0), weight, 0.0)
-                if not (random_cut and max_features == 1):
-                    shape = open_node(
-                        here, row_weight, labels, work, weight, tally, seen, n_seen, local, random_cut
-                    )
-                n_constant = _search(work, shape, bins, here, features, n_constant, state, rules, cut)
-
-            if cut.score[0] > -np.inf:
-                feature = cut.feature[0]
-                last_left = cut.bin[0]
-                missing_left = cut.missing_left[0]
-                column = codes[feature]
-                if not cut.saw_missing[0]:
-                    missing_left = _mostly_left(column, here, last_left, row_weight)
-                middle = start + _partition(column, here, last_left, missing_left, spare)
-                held_middle = held_start + _partition(column, held_here, last_left, missing_left, spare)
-                decrease[feature] -= purity
-                node_feature[base + this] = feature
-                node_threshold[base + this] = cut.threshold[0]
-                node_child[base + this] = n_nodes
-                node_missing_left[base + this] = missing_left
-                if depth_of_stack + 2 > stack.shape[0]:
-                    wider = np.empty((2 * stack.shape[0], 8), np.int64)
-                    wider[: stack.shape[0]] = stack
-                    stack = wider
-                stack[depth_of_stack, :] = (
-                    n_nodes + 1, middle, stop, held_middle, held_stop, depth + 1, n_constant, feature,
-                )  # fmt: skip
-                stack[depth_of_stack + 1, :] = (
-                    n_nodes, start, middle, held_start, held_middle, depth + 1, n_constant, feature,
-                )  # fmt: skip
-                depth_of_stack += 2
-                n_nodes += 2
-            else:
-                node_feature[base + this] = LEAF
-                node_threshold[base + this] = 0.0
-                node_child[base + this] = n_leaves
-                node_missing_left[base + this] = 0
-                first_value = value_end
-                for k in range(n_seen):
-                    value = np.float32(np.floor(tally_of[seen[k]] / weight * _GRID + 0.5) / _GRID)
-                    if value > 0.0:
-                        leaf_label[value_end] = seen[k]
-                        leaf_value[value_end] = value
-                        value_end += 1
-                leaf_length[leaf_base + n_leaves] = value_end - first_value
-                n_leaves += 1
-                for k in range(held_start, held_stop):
-                    row = held[k]
-                    oos_votes[row] += 1
-                    for j in range(first_value, value_end):
-                        oos_sum[row, leaf_label[j]] += leaf_value[j]
-            for k in range(n_seen):
-                tally_of[seen[k]] = 0.0
-            tally_of[tally_of.size - 1] = 0.0
-
-        total = decrease.sum()
-        if total > 0.0:
-            for f in range(n_features):
-                importances[f] += np.floor(max(decrease[f], 0.0) / total * _GRID + 0.5) / _GRID
-        tree_nodes[tree] = n_nodes
-        tree_leaves[tree] = n_leaves
-        base += n_nodes
-        leaf_base += n_leaves
-
+            importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * _GRID + 0.5) / _GRID
+        trees.n_nodes[tree], trees.n_leaves[tree] = n_nodes, n_leaves
+        node, leaf, value = node + n_nodes, leaf + n_leaves, value + n_values
+    # Copies, so that the room that was not needed is given back.
+    done = _cut_out(trees, 0, 0, 0, node, leaf, value)
     return Trees(
-        tree_nodes,
-        tree_leaves,
-        node_feature[:base].copy(),
-        node_threshold[:base].copy(),
-        node_child[:base].copy(),
-        node_missing_left[:base].copy(),
-        node_size[:base].copy(),
-        leaf_length[:leaf_base].copy(),
-        leaf_label[:value_end].copy(),
-        leaf_value[:value_end].copy(),
+        done.n_nodes,
+        done.n_leaves,
+        done.feature.copy(),
+        done.threshold.copy(),
+        done.child.copy(),
+        done.missing_left.copy(),
+        done.size.copy(),
+        done.leaf_length.copy(),
+        done.leaf_label.copy(),
+        done.leaf_value.copy(),
     )
 
 
