@@ -121,8 +121,10 @@ def _column_reader(X: Any) -> Callable[[int, int], np.ndarray]:
     """Return a function that gives columns `first` to `last` as the rows of a C-contiguous array."""
     if sparse.issparse(X):
         by_column = X.tocsc()
-        return lambda first, last: np.ascontiguousarray(by_column[:, first:last].toarray().T)
-    return lambda first, last: np.ascontiguousarray(X[:, first:last].T)
+        return lambda first, last: np.ascontiguousarray(
+            by_column[:, first:last].toarray().T, dtype=np.float64
+        )
+    return lambda first, last: np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
 
 
 def _sample_rows(n: int, used: np.ndarray | None) -> np.ndarray | None:

@@ -191,7 +191,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
     def _dense_blocks(self, X: Any) -> list[tuple[slice, np.ndarray]]:
         """Cut sparse rows into dense blocks; dense rows are one block."""
         if not sparse.issparse(X):
-            return [(slice(None), np.ascontiguousarray(X))]
+            return [(slice(None), X)]
         step = max(1, _SPARSE_BLOCK // X.shape[1])
         return [(slice(i, i + step), X[i : i + step].toarray()) for i in range(0, X.shape[0], step)]
 

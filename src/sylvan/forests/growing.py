@@ -134,7 +134,10 @@ def _grow_block(
     oos_sum = np.zeros((n, n_labels) if wanted else (0, 0))
     oos_votes = np.zeros(n if wanted else 0, np.int32)
     importances = np.zeros(d)
-    trees = grow.grow_trees(
+    largest_bag = min(len(train), settings.n_draws) if settings.n_draws else len(train)
+    n_positives = int((y_start[train + 1] - y_start[train]).sum())
+    trees = grow.make_trees(len(seeds), largest_bag, settings.min_leaf, n_positives)
+    written = grow.grow_trees(
         codes,
         bin_start,
         bin_low,
@@ -158,7 +161,9 @@ def _grow_block(
         oos_sum,
         oos_votes,
         importances,
+        *trees,
     )
+    trees = grow.trim_trees(trees, *written)
     if not wanted:
         return trees, None, None, importances
     if out_of_bag:

@@ -1,6 +1,6 @@
 """The fitted trees of a forest as flat arrays."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from sylvan.kernels import grow
-from sylvan.kernels.predict import find_leaves, sum_leaf_values, write_paths
+from sylvan.kernels.predict import find_leaves, load_columns, sum_leaf_values, write_paths
 
 _BLOCK_NUMBERS = 1 << 21  # feature values that are sent down the trees at a time
 _KEPT = (
@@ -198,14 +198,15 @@ class TreeArrays:
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return (n, n_trees), the leaf of each row in each tree as an index of its nodes."""
         out = np.empty((len(X), self.n_trees), np.int32)
-        find_leaves(X, *self._nodes(), self._deepest, self._block_rows(X), out)
+        for first, n, columns in self._column_blocks(X):
+            find_leaves(columns, first, n, *self._nodes(), self._deepest, out)
         return out
 
     def add_proba(self, X: np.ndarray, out: np.ndarray) -> None:
         """Add the trees' probabilities to `out`, (1, n, n_labels) for their sum or (n_trees, n, n_labels) for each."""
-        if len(X):
-            leaves = (self.leaf_start, self.value_start, self.leaf_label, self.leaf_value)
-            sum_leaf_values(X, *self._nodes(), *leaves, self._deepest, self._block_rows(X), out)
+        leaves = (self.leaf_start, self.value_start, self.leaf_label, self.leaf_value)
+        for first, n, columns in self._column_blocks(X):
+            sum_leaf_values(columns, first, n, *self._nodes(), *leaves, self._deepest, out)
 
     def decision_path(self, X: np.ndarray) -> sparse.csr_array:
         """Return (n, number of nodes), 1 where a row passes a node."""
@@ -220,10 +221,18 @@ class TreeArrays:
     def _nodes(self) -> tuple[np.ndarray, ...]:
         return self.node_start, self.feature, self.threshold, self.child, self.missing_left
 
-    def _block_rows(self, X: np.ndarray) -> int:
-        """Rows to send down together: about two for each node, as far as their values stay near the processor."""
+    def _column_blocks(self, X: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Give rows of X in blocks, stored column by column: the first row, the number of rows, the columns.
+
+        About two rows for each node of a tree go together, as far as their values stay near the processor.
+        """
         wanted = min(max(512, 2 * int(self.n_nodes.max())), 1 << 15)
-        return max(1, min(len(X), wanted, max(256, _BLOCK_NUMBERS // X.shape[1])))
+        most = max(1, min(len(X), wanted, max(256, _BLOCK_NUMBERS // X.shape[1])))
+        columns = np.empty((X.shape[1], most))
+        for first in range(0, len(X), most):
+            n = min(most, len(X) - first)
+            load_columns(X, first, n, columns)
+            yield first, n, columns
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from sylvan.kernels.compile import array, f4, f8, i8, kernel, part, u1
+from sylvan.kernels.compile import array, f8, i8, kernel, part, u1
 from sylvan.kernels.cuts import MISSING
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -77,12 +77,17 @@ def _widen(values, codes, low, high):
             high[code] = max(high[code], x)
 
 
-def _signature(value: types.Type) -> types.Type:
-    read, write = array(value, 2), array(f8, writable=True)
-    return types.void(read, read, i8, array(u1, 2, writable=True), array(i8, writable=True), write, write)
-
-
-@kernel(_signature(f4), _signature(f8))
+@kernel(
+    types.void(
+        array(f8, 2),
+        array(f8, 2),
+        i8,
+        array(u1, 2, writable=True),
+        array(i8, writable=True),
+        array(f8, writable=True),
+        array(f8, writable=True),
+    )
+)
 def bin_features(values, sorted_sample, max_bins, codes, start, low, high):
     """Encode features, the rows of `values`.
 

@@ -48,6 +48,30 @@ weight of the training rows). Of each leaf: `leaf_length` labels, given in `leaf
 is not listed has probability 0. Leaves are numbered from left to right.
 """
 
+
+def make_trees(n_trees: int, largest_bag: int, min_leaf: int, n_positives: int) -> Trees:
+    """Allocate room for trees that is certainly enough; parts that stay untouched cost no memory."""
+    n_leaves = n_trees * max(1, largest_bag // min_leaf)
+    return Trees(
+        np.zeros(n_trees, np.int64),
+        np.zeros(n_trees, np.int64),
+        np.empty(2 * n_leaves, np.int32),
+        np.empty(2 * n_leaves, np.float64),
+        np.empty(2 * n_leaves, np.int32),
+        np.empty(2 * n_leaves, np.uint8),
+        np.empty(2 * n_leaves, np.float32),
+        np.empty(n_leaves, np.int32),
+        np.empty(n_trees * n_positives, np.uint16),
+        np.empty(n_trees * n_positives, np.float32),
+    )
+
+
+def trim_trees(trees: Trees, n_nodes: int, n_leaves: int, n_values: int) -> Trees:
+    """Copy the part that was written, so that the rest is given back."""
+    lengths = [len(trees.n_nodes)] * 2 + [n_nodes] * 5 + [n_leaves] + [n_values] * 2
+    return Trees(*[values[:length].copy() for values, length in zip(trees, lengths)])
+
+
 Sample = namedtuple("Sample", "rows held weight")
 """The rows a tree learns from, the rows it is asked about, and the weight of each row of the data."""
 
@@ -185,16 +209,6 @@ def _mostly_left(codes, rows, last_left, row_weight):
     return balance > 0.0
 
 
-@njit
-def _enlarge(old, size):
-    """Return `old`, or a longer copy if it is shorter than `size`."""
-    if old.size >= size:
-        return old
-    new = np.empty(max(size, 2 * old.size), old.dtype)
-    new[: old.size] = old
-    return new
-
-
 @section
 def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
     """Write a leaf and the probabilities of its labels; return the number of values so far."""
@@ -272,7 +286,16 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             out.child[node] = n_nodes
             out.missing_left[node] = missing_left
             height = _push(
-                stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, depth + 1, n_constant, feature
+                stack,
+                height,
+                n_nodes + 1,
+                middle,
+                stop,
+                held_middle,
+                held_stop,
+                depth + 1,
+                n_constant,
+                feature,
             )
             height = _push(
                 stack, height, n_nodes, start, middle, held_start, held_middle, depth + 1, n_constant, feature
@@ -313,42 +336,8 @@ def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, 
     return n_rows, n_held
 
 
-@njit
-def _make_room(trees, n_nodes, n_leaves, n_values):
-    """Return `trees` with room for that many nodes, leaves and leaf values in all."""
-    return Trees(
-        trees.n_nodes,
-        trees.n_leaves,
-        _enlarge(trees.feature, n_nodes),
-        _enlarge(trees.threshold, n_nodes),
-        _enlarge(trees.child, n_nodes),
-        _enlarge(trees.missing_left, n_nodes),
-        _enlarge(trees.size, n_nodes),
-        _enlarge(trees.leaf_length, n_leaves),
-        _enlarge(trees.leaf_label, n_values),
-        _enlarge(trees.leaf_value, n_values),
-    )
-
-
-@njit
-def _cut_out(trees, node, leaf, value, last_node, last_leaf, last_value):
-    """Return the part of `trees` from the first three indices to the last three."""
-    return Trees(
-        trees.n_nodes,
-        trees.n_leaves,
-        trees.feature[node:last_node],
-        trees.threshold[node:last_node],
-        trees.child[node:last_node],
-        trees.missing_left[node:last_node],
-        trees.size[node:last_node],
-        trees.leaf_length[leaf:last_leaf],
-        trees.leaf_label[value:last_value],
-        trees.leaf_value[value:last_value],
-    )
-
-
 @kernel(
-    types.NamedTuple([array(t, writable=True) for t in (i8, i8, i4, f8, i4, u1, f4, i4, u2, f4)], Trees)(
+    types.UniTuple(i8, 3)(
         array(u1, 2),  # codes
         array(i8),  # bin_start
         array(f8),  # bin_low
@@ -372,6 +361,7 @@ def _cut_out(trees, node, leaf, value, last_node, last_leaf, last_value):
         array(f8, 2, writable=True),  # oos_sum
         array(i4, writable=True),  # oos_votes
         array(f8, writable=True),  # importances
+        *[array(dtype, writable=True) for dtype in (i8, i8, i4, f8, i4, u1, f4, i4, u2, f4)],  # trees
     )
 )
 def grow_trees(
@@ -398,8 +388,18 @@ def grow_trees(
     oos_sum,
     oos_votes,
     importances,
+    tree_nodes,
+    tree_leaves,
+    feature,
+    threshold,
+    child,
+    missing_left,
+    size,
+    leaf_length,
+    leaf_label,
+    leaf_value,
 ):
-    """Grow one tree per seed.
+    """Grow one tree per seed; return how many nodes, leaves and leaf values were written.
 
     Parameters
     ----------
@@ -414,6 +414,7 @@ def grow_trees(
     max_features, ..., count_constants : see `Rules`
     oos_sum, oos_votes : sum of the votes of each row and their number, added to (no rows: not wanted)
     importances : each tree's normalised decrease of impurity per feature, added to
+    tree_nodes, ..., leaf_value : written, see `Trees`; they must have the room that `make_trees` gives
     """
     n_features, n = codes.shape
     rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)
@@ -445,18 +446,6 @@ def grow_trees(
         np.empty(max(rows.size, held.size) + 1, np.uint32),  # spare
         np.empty((min(max_depth, most_leaves) + 2, 8), np.int64),  # stack: depth first, so not more than the depth
     )  # fmt: skip
-    trees = Trees(
-        np.zeros(seeds.size, np.int64),
-        np.zeros(seeds.size, np.int64),
-        np.empty(0, np.int32),
-        np.empty(0, np.float64),
-        np.empty(0, np.int32),
-        np.empty(0, np.uint8),
-        np.empty(0, np.float32),
-        np.empty(0, np.int32),
-        np.empty(0, np.uint16),
-        np.empty(0, np.float32),
-    )
     node, leaf, value = 0, 0, 0
     for tree in range(seeds.size):
         state[0] = seeds[tree]
@@ -466,8 +455,18 @@ def grow_trees(
         n_rows, n_held = _fill_sample(
             bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight
         )
-        trees = _make_room(trees, node + 2 * most_leaves, leaf + most_leaves, value + n_positives)
-        out = _cut_out(trees, node, leaf, value, trees.size.size, trees.leaf_length.size, trees.leaf_value.size)
+        out = Trees(
+            tree_nodes,
+            tree_leaves,
+            feature[node:],
+            threshold[node:],
+            child[node:],
+            missing_left[node:],
+            size[node:],
+            leaf_length[leaf:],
+            leaf_label[value:],
+            leaf_value[value:],
+        )
         sample = Sample(rows[:n_rows], held[:n_held], row_weight)
         n_nodes, n_leaves, n_values = _grow_tree(
             bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes
@@ -475,22 +474,9 @@ def grow_trees(
         total = max(scratch.decrease.sum(), 1e-300)
         for f in range(n_features):
             importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * _GRID + 0.5) / _GRID
-        trees.n_nodes[tree], trees.n_leaves[tree] = n_nodes, n_leaves
+        tree_nodes[tree], tree_leaves[tree] = n_nodes, n_leaves
         node, leaf, value = node + n_nodes, leaf + n_leaves, value + n_values
-    # Copies, so that the room that was not needed is given back.
-    done = _cut_out(trees, 0, 0, 0, node, leaf, value)
-    return Trees(
-        done.n_nodes,
-        done.n_leaves,
-        done.feature.copy(),
-        done.threshold.copy(),
-        done.child.copy(),
-        done.missing_left.copy(),
-        done.size.copy(),
-        done.leaf_length.copy(),
-        done.leaf_label.copy(),
-        done.leaf_value.copy(),
-    )
+    return node, leaf, value
 
 
 @kernel(types.void(array(u8), array(u4), array(f8), i8, array(i4, 2, writable=True)))

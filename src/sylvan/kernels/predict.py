@@ -9,7 +9,7 @@ last few rows of a branch do walk.
 from collections import namedtuple
 
 import numpy as np
-from numba import types
+from numba import njit, types
 
 from sylvan.kernels.compile import array, f4, f8, i4, i8, kernel, part, u1, u2
 from sylvan.kernels.lanes import LANES, add_lanes
@@ -27,16 +27,21 @@ Leaves = namedtuple("Leaves", "start value_start label value")
 Block = namedtuple("Block", "columns rows spare leaf stack")
 
 
-@part
-def _load_block(X, first, columns):
-    """Copy rows of X, from row `first` on, column by column; return their number. Tile by tile, for the cache."""
-    n = min(columns.shape[1], X.shape[0] - first)
+def _any_layout(dtype: types.Type) -> types.Array:
+    return types.Array(dtype, 2, "A", readonly=True)
+
+
+@kernel(
+    types.void(_any_layout(f4), i8, i8, array(f8, 2, writable=True)),
+    types.void(_any_layout(f8), i8, i8, array(f8, 2, writable=True)),
+)
+def load_columns(X, first, n, columns):
+    """Copy n rows of X, from row `first` on, column by column. Tile by tile, for the cache."""
     for i in range(0, n, _TILE):
         for f in range(0, X.shape[1], _TILE):
             for j in range(f, min(f + _TILE, X.shape[1])):
                 for k in range(i, min(i + _TILE, n)):
                     columns[np.uint64(j), np.uint64(k)] = X[np.uint64(first + k), np.uint64(j)]
-    return n
 
 
 @part
@@ -111,38 +116,68 @@ def _expand(leaves, tree, n_bytes, lines):
             lines[base + np.uint64(label // LANES), label % LANES] = leaves.value[j]
 
 
-_NODES = (array(i8), array(i4), array(f8), array(i4), array(u1))
-_VALUES = (array(i8), array(i8), array(u2), array(f4))
+@part
+def _add_lines(lines, child, leaf, n, n_bytes, sums):
+    at = np.uint64(0)
+    for i in range(n):
+        line = np.uint64(child[np.uint64(leaf[i])]) * n_bytes
+        for b in range(n_bytes):
+            add_lanes(sums, at, lines, line + b, 1.0)
+            at += _ONE
 
 
-@kernel(
-    types.void(array(f4, 2), *_NODES, i8, i8, array(i4, 2, writable=True)),
-    types.void(array(f8, 2), *_NODES, i8, i8, array(i4, 2, writable=True)),
-)
-def find_leaves(X, node_start, feature, threshold, child, missing_left, deepest, block_rows, out):
-    """Write the node index, within its tree, of the leaf of each row (rows of `out`) in each tree (columns)."""
-    nodes = Nodes(feature, threshold, child, missing_left)
-    block = Block(
-        np.empty((X.shape[1], block_rows), X.dtype),
-        np.empty(block_rows + 1, np.uint32),
-        np.empty(block_rows + 1, np.uint32),
-        np.empty(block_rows, np.int32),
-        np.empty((deepest + 2, 3), np.int64),
+@part
+def _add_values(leaves, tree, child, leaf, n, target):
+    for i in range(n):
+        at = np.uint64(leaves.start[tree] + child[np.uint64(leaf[i])])
+        for j in range(np.uint64(leaves.value_start[at]), np.uint64(leaves.value_start[at + _ONE])):
+            target[i, leaves.label[j]] += leaves.value[j]
+
+
+@njit
+def _make_block(columns, deepest):
+    n = columns.shape[1]
+    return Block(
+        columns,
+        np.empty(n + 1, np.uint32),  # rows
+        np.empty(n + 1, np.uint32),  # spare
+        np.empty(n, np.int32),  # leaf
+        np.empty((deepest + 2, 3), np.int64),  # stack
     )
-    for first in range(0, X.shape[0], block_rows):
-        n = _load_block(X, first, block.columns)
-        for tree in range(node_start.size - 1):
-            _send_down(nodes, node_start[tree], block, n)
-            for i in range(n):
-                out[first + i, tree] = block.leaf[i]
+
+
+_NODES = (array(i8), array(i4), array(f8), array(i4), array(u1))
+
+
+@kernel(types.void(array(f8, 2), i8, i8, *_NODES, i8, array(i4, 2, writable=True)))
+def find_leaves(columns, first, n, node_start, feature, threshold, child, missing_left, deepest, out):
+    """Write the leaves of n rows as node indices within their trees, to `out` (rows, trees) from row `first` on."""
+    nodes = Nodes(feature, threshold, child, missing_left)
+    block = _make_block(columns, deepest)
+    for tree in range(node_start.size - 1):
+        _send_down(nodes, node_start[tree], block, n)
+        for i in range(n):
+            out[first + i, tree] = block.leaf[i]
 
 
 @kernel(
-    types.void(array(f4, 2), *_NODES, *_VALUES, i8, i8, array(f8, 3, writable=True)),
-    types.void(array(f8, 2), *_NODES, *_VALUES, i8, i8, array(f8, 3, writable=True)),
+    types.void(
+        array(f8, 2),
+        i8,
+        i8,
+        *_NODES,
+        array(i8),
+        array(i8),
+        array(u2),
+        array(f4),
+        i8,
+        array(f8, 3, writable=True),
+    )
 )
 def sum_leaf_values(
-    X,
+    columns,
+    first,
+    n,
     node_start,
     feature,
     threshold,
@@ -153,51 +188,42 @@ def sum_leaf_values(
     label,
     value,
     deepest,
-    block_rows,
     out,
 ):
-    """Add the trees' leaf values to `out` (n_sums, n, n_labels): all trees to one sum, or each tree to its own."""
+    """Add the leaf values of n rows to `out` (n_sums, rows, n_labels) from row `first` on.
+
+    All trees are added to one sum, or each tree to its own.
+    """
     nodes = Nodes(feature, threshold, child, missing_left)
     leaves = Leaves(leaf_start, value_start, label, value)
-    block = Block(
-        np.empty((X.shape[1], block_rows), X.dtype),
-        np.empty(block_rows + 1, np.uint32),
-        np.empty(block_rows + 1, np.uint32),
-        np.empty(block_rows, np.int32),
-        np.empty((deepest + 2, 3), np.int64),
-    )
+    block = _make_block(columns, deepest)
     n_labels = out.shape[2]
-    n_bytes = np.uint64((n_labels + LANES - 1) // LANES)
-    most_leaves = np.max(np.diff(leaf_start))
-    # Lines pay where a leaf lists a good part of the labels.
-    n_expanded = value.size / max(1, leaf_start[-1])
-    use_lines = out.shape[0] == 1 and X.shape[0] > 64 and n_expanded > 0.2 * n_labels
-    lines = np.empty((np.int64(n_bytes) * most_leaves if use_lines else 0, LANES), np.float32)
-    sums = np.empty((np.int64(n_bytes) * block_rows if use_lines else 0, LANES), np.float64)
-    for first in range(0, X.shape[0], block_rows):
-        n = _load_block(X, first, block.columns)
+    n_bytes = (n_labels + LANES - 1) // LANES
+    # Leaf values are written out as lines where leaves list a good part of the labels.
+    use_lines = out.shape[0] == 1 and n > 64 and value.size > 0.2 * n_labels * leaf_start[-1]
+    most_leaves = np.max(np.diff(leaf_start)) if use_lines else 0
+    lines = np.empty((n_bytes * most_leaves, LANES), np.float32)
+    sums = np.zeros((n_bytes * n if use_lines else 0, LANES), np.float64)
+    for tree in range(node_start.size - 1):
+        root = node_start[tree]
+        _send_down(nodes, root, block, n)
         if use_lines:
-            sums[:] = 0.0
-        for tree in range(node_start.size - 1):
-            root = node_start[tree]
-            _send_down(nodes, root, block, n)
-            if use_lines:
-                _expand(leaves, tree, n_bytes, lines)
-                for i in range(np.uint64(n)):
-                    line = np.uint64(child[root + block.leaf[i]]) * n_bytes
-                    for b in range(n_bytes):
-                        add_lanes(sums, i * n_bytes + b, lines, line + b, 1.0)
-            else:
-                target = out[min(tree, out.shape[0] - 1)]
-                for i in range(n):
-                    at = np.uint64(leaf_start[tree] + child[root + block.leaf[i]])
-                    for j in range(np.uint64(value_start[at]), np.uint64(value_start[at + _ONE])):
-                        target[first + i, label[j]] += value[j]
-        if use_lines:
-            flat = sums.reshape(block_rows, np.int64(n_bytes) * LANES)
-            for i in range(n):
-                for j in range(n_labels):
-                    out[0, first + i, j] += flat[i, j]
+            _expand(leaves, tree, np.uint64(n_bytes), lines)
+            _add_lines(lines, child[root : node_start[tree + 1]], block.leaf, n, np.uint64(n_bytes), sums)
+        else:
+            _add_values(
+                leaves,
+                tree,
+                child[root : node_start[tree + 1]],
+                block.leaf,
+                n,
+                out[min(tree, len(out) - 1), first:],
+            )
+    if use_lines:
+        flat = sums.reshape(n, n_bytes * LANES)
+        for i in range(n):
+            for j in range(n_labels):
+                out[0, first + i, j] += flat[i, j]
 
 
 @kernel(types.void(array(i8, 2), array(i8), array(i4), array(i8), array(i8, writable=True)))
