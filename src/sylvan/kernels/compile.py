@@ -17,6 +17,8 @@ from typing import Any
 from numba import njit, types
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+# Nothing that only Python would need: it takes longer to compile than many a part.
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 u1, u2, u4, u8 = types.uint8, types.uint16, types.uint32, types.uint64
 i4, i8, f4, f8 = types.int32, types.int64, types.float32, types.float64
@@ -47,8 +49,16 @@ def kernel(*signatures: Any) -> Callable[[Callable], Callable]:
 
 
 def part(function: Callable) -> Callable:
-    """Compile a part of a kernel. It must not allocate: `_nrt=False` leaves out numba's reference counting."""
-    return njit(_nrt=False, **_OPTIONS)(function)
+    """Compile a part of a kernel, which Python cannot call.
+
+    It must not allocate: `_nrt=False` leaves out numba's reference counting.
+    """
+    return njit(_nrt=False, **_INNER, **_OPTIONS)(function)
+
+
+def maker(function: Callable) -> Callable:
+    """Compile a part of a kernel that allocates."""
+    return njit(**_INNER, **_OPTIONS)(function)
 
 
 def section(function: Callable) -> Callable:

@@ -137,7 +137,7 @@ def _offer_between(bins, feature, left, right, score, missing_left, n_missing, c
     _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
 
 
-@section
+@part
 def open_node(rows, row_weight, labels, work, weight, tally, seen, n_seen, local, random_cut):
     """Copy what the node's cuts are judged by into small contiguous arrays."""
     if labels.bits.shape[1] > 0:
@@ -436,7 +436,7 @@ def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
                 work.hist[line + b, j] = 0.0
 
 
-@section
+@part
 def judge_feature(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
     """Offer the feature's cut or cuts."""
     n_bins = bins.start[feature + 1] - bins.start[feature]

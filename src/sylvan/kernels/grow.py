@@ -11,9 +11,9 @@ probability, costs one extra partition per level and no second pass over the dat
 from collections import namedtuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, part, section, u1, u2, u4, u8
+from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, maker, part, section, u1, u2, u4, u8
 from sylvan.kernels.cuts import (
     MISSING,
     Bins,
@@ -78,7 +78,7 @@ Sample = namedtuple("Sample", "rows held weight")
 Scratch = namedtuple("Scratch", "work cut features decrease tally seen local spare stack")
 """Room that is used again for each tree."""
 
-_make_work = njit(make_work)
+_make_work = maker(make_work)
 
 
 @part

@@ -9,9 +9,9 @@ last few rows of a branch do walk.
 from collections import namedtuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from sylvan.kernels.compile import array, f4, f8, i4, i8, kernel, part, u1, u2
+from sylvan.kernels.compile import array, f4, f8, i4, i8, kernel, maker, part, u1, u2
 from sylvan.kernels.lanes import LANES, add_lanes
 
 _WALKERS = 4  # rows that walk rather than split
@@ -134,7 +134,7 @@ def _add_values(leaves, tree, child, leaf, n, target):
             target[i, leaves.label[j]] += leaves.value[j]
 
 
-@njit
+@maker
 def _make_block(columns, deepest):
     n = columns.shape[1]
     return Block(
