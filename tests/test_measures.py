@@ -123,9 +123,7 @@ SKLEARN = {
     "macro_f1": lambda Y, P: metrics.f1_score(Y, P > 0.5, average="macro", zero_division=0),
     "micro_f1": lambda Y, P: metrics.f1_score(Y, P > 0.5, average="micro", zero_division=0),
     "micro_mcc": lambda Y, P: metrics.matthews_corrcoef(Y.ravel(), P.ravel() > 0.5),
-    "macro_mcc": lambda Y, P: np.mean(
-        [metrics.matthews_corrcoef(Y[:, j], P[:, j] > 0.5) for j in range(Y.shape[1])]
-    ),
+    "macro_mcc": lambda Y, P: np.mean([metrics.matthews_corrcoef(Y[:, j], P[:, j] > 0.5) for j in range(Y.shape[1])]),
 }
 
 

@@ -20,14 +20,13 @@ from sklearn.utils.validation import validate_data
 MAX_LABELS = 2**16  # leaves store a label in two bytes
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` if it is an integer in [low, high]."""
-    if (
-        isinstance(value, Integral)
-        and not isinstance(value, bool)
-        and low <= value
-        and (high is None or value <= high)
-    ):
+    if _is_integer(value) and low <= value and (high is None or value <= high):
         return int(value)
     bound = f"of at least {low}" if high is None else f"from {low} to {high}"
     raise ValueError(f"{name} must be an integer {bound}, got {value!r}.")
@@ -35,10 +34,10 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
 
 def check_share(name: str, value: Any, n: int, low: int) -> int:
     """Return a number of things out of `n`, given as an integer of at least `low` or as a share in (0, 1]."""
-    if isinstance(value, Real) and not isinstance(value, (Integral, bool)) and 0.0 < value <= 1.0:
-        return max(low, int(np.ceil(value * n)))
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= low:
+    if _is_integer(value) and value >= low:
         return int(value)
+    if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < float(value) <= 1.0:
+        return max(low, int(np.ceil(float(value) * n)))
     raise ValueError(f"{name} must be an integer of at least {low} or a float in (0, 1], got {value!r}.")
 
 
@@ -53,9 +52,7 @@ def _name_bad_columns(X: pd.DataFrame) -> None:
     """Raise an error that names the columns of a table that are not numbers."""
     bad = []
     for name, column in X.items():
-        if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_datetime64_any_dtype(
-            column.dtype
-        ):
+        if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
             bad.append(name)
         elif not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)):
             try:
@@ -167,10 +164,7 @@ def _refuse_label_lists(y: Any) -> None:
     first = next(iter(y), None)
     if isinstance(first, (set, frozenset)) or (
         isinstance(first, (list, tuple))
-        and (
-            len({len(row) for row in y if hasattr(row, "__len__")}) > 1
-            or any(isinstance(v, str) for v in first)
-        )
+        and (len({len(row) for row in y if hasattr(row, "__len__")}) > 1 or any(isinstance(v, str) for v in first))
     ):
         raise ValueError(
             "y lists the labels of each row. Turn it into a 0/1 matrix first, for example with "
@@ -235,7 +229,7 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     value = y[row, column]
     name = f"column {column}" if names is None else f"column {names[column]!r}"
     hint = "Unknown labels: a single forest needs 0 or 1 in every cell; put 0 for 'not observed'."
-    if not (isinstance(value, Real) and np.isnan(value)):
+    if not (isinstance(value, Real) and np.isnan(float(value))):
         hint = (
             "Targets with several classes per column are not supported: binarise the column "
             "(sklearn.preprocessing.OneHotEncoder, pandas.get_dummies)."
@@ -257,13 +251,9 @@ def _sparse_targets(y: Any) -> Targets:
     if not _is_zero_one(csr.data):
         at = int(np.flatnonzero(csr.data != 1)[0])
         row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
-        raise ValueError(
-            f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at]!r} in row {row}."
-        )
+        raise ValueError(f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at]!r} in row {row}.")
     classes = [np.array([0, 1])] * n_labels
-    return Targets(
-        "multilabel", csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), n_labels, classes
-    )
+    return Targets("multilabel", csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), n_labels, classes)
 
 
 def check_rows(n_features_rows: int, targets: Targets) -> None:

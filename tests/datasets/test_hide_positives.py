@@ -97,9 +97,7 @@ def test_frame_dtypes_are_kept(dtype):
 
 
 def test_stored_zeros_and_duplicates_of_sparse_input():
-    stored_zero = sparse.csr_array(
-        (np.array([1, 0, 1]), np.array([0, 1, 0]), np.array([0, 2, 3])), shape=(2, 2)
-    )
+    stored_zero = sparse.csr_array((np.array([1, 0, 1]), np.array([0, 1, 0]), np.array([0, 2, 3])), shape=(2, 2))
     hidden = hide_positives(stored_zero, 0.5, random_state=0)
     assert hidden.nnz == 1
     assert stored_zero.nnz == 3

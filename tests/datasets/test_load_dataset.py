@@ -150,9 +150,7 @@ def test_openml_frames(fetched):
         }
     )
     target = pd.DataFrame({"p": pd.Categorical(["TRUE", "FALSE"]), "q": pd.Categorical(["FALSE", "FALSE"])})
-    fetched(
-        Bunch(data=data, target=target, feature_names=["a", "n", "kind"], target_names=["p", "q"], DESCR="d")
-    )
+    fetched(Bunch(data=data, target=target, feature_names=["a", "n", "kind"], target_names=["p", "q"], DESCR="d"))
     bunch = load_dataset("moods")
     np.testing.assert_array_equal(bunch.data, [[1.5, np.nan, 1], [np.nan, 2, np.nan]])
     np.testing.assert_array_equal(bunch.target, [[1, 0], [0, 0]])

@@ -67,7 +67,5 @@ def test_single_label_set(row):
 
 
 def test_every_tabular_set_is_listed():
-    names = {
-        parameter.values[0]["name"] for task in ("multi-label", "single-label") for parameter in _sets(task)
-    }
+    names = {parameter.values[0]["name"] for task in ("multi-label", "single-label") for parameter in _sets(task)}
     assert set(list_datasets()) == names | {"digit_attributes"}

@@ -85,9 +85,7 @@ def test_labels_by_xml_path(write):
 
 def test_nested_labels_with_and_without_namespace(write):
     for space in ("", ' xmlns="http://mulan.sourceforge.net/labels"'):
-        xml = write(
-            f'<labels{space}><label name="very happy"><label name="quiet"/></label></labels>', "n.xml"
-        )
+        xml = write(f'<labels{space}><label name="very happy"><label name="quiet"/></label></labels>', "n.xml")
         assert read_arff(write(DENSE), xml).target_names == ["quiet", "very happy"]
 
 
@@ -146,9 +144,7 @@ def test_ways_to_write_a_label(write, declared, value, expected):
 
 
 def test_unknown_labels_are_nan(write):
-    text = (
-        "@relation x\n@attribute a numeric\n@attribute l {0,1}\n@attribute m numeric\n@data\n5,?,1\n6,1,?\n"
-    )
+    text = "@relation x\n@attribute a numeric\n@attribute l {0,1}\n@attribute m numeric\n@data\n5,?,1\n6,1,?\n"
     target = read_arff(write(text), ["l", "m"]).target
     np.testing.assert_array_equal(target, [[np.nan, 1], [1, np.nan]])
 

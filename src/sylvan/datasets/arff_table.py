@@ -98,9 +98,7 @@ def parse_arff(text: str) -> ArffTable:
     content = itertools.chain(header.lines(), [first], rows)
     try:
         # The generator forms read the declarations now and the rows one by one below.
-        decoded = arff.load(
-            content, encode_nominal=True, return_type=arff.LOD_GEN if is_sparse else arff.DENSE_GEN
-        )
+        decoded = arff.load(content, encode_nominal=True, return_type=arff.LOD_GEN if is_sparse else arff.DENSE_GEN)
     except arff.ArffException as error:
         name = header.names[error.line - 2]  # its first line is "@relation x"
         raise ValueError(f"cannot read the type of attribute {name!r}") from error
@@ -156,9 +154,7 @@ def _attribute(line: str) -> tuple[str, str]:
     if kind.lower() == "integer":
         kind = "numeric"  # the same to Weka, while liac-arff would cut 1.5 to 1
     if not kind.startswith("{") and kind.lower() not in {"numeric", "real"}:
-        raise ValueError(
-            f"attribute {name!r} has the type {kind!r}; only numeric and nominal attributes can be read"
-        )
+        raise ValueError(f"attribute {name!r} has the type {kind!r}; only numeric and nominal attributes can be read")
     return name, kind
 
 

@@ -42,9 +42,7 @@ def label_columns(path: Path, relation: str, names: list[str], labels: LabelChoi
         source, wanted = "labels", list(labels)
     unknown = [name for name in wanted if name not in set(names)]
     if unknown or not wanted:
-        problem = (
-            f"names labels that are no columns of {path.name}: {unknown}" if unknown else "names no label"
-        )
+        problem = f"names labels that are no columns of {path.name}: {unknown}" if unknown else "names no label"
         raise ValueError(f"{source} {problem}.")
     return [position for position, name in enumerate(names) if name in set(wanted)]
 

@@ -110,9 +110,7 @@ def _read_cells(path: Path, missing: dict[str, list[str]]) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(
-                path, na_values=missing, keep_default_na=False, index_col=False, low_memory=False
-            )
+            return pd.read_csv(path, na_values=missing, keep_default_na=False, index_col=False, low_memory=False)
         except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
             raise ValueError(f"{path}: rows and header do not have the same number of cells.") from error
 
@@ -135,15 +133,11 @@ def _choose(header: list[str], wanted: Columns, argument: str) -> dict[str, str]
 def _choose_names(header: list[str], wanted: Collection[str], argument: str) -> dict[str, str]:
     unknown = [name for name in wanted if name not in header]
     if unknown:
-        raise ValueError(
-            f"{argument} has names that are no columns: {unknown}; the columns are {_some(header)}."
-        )
+        raise ValueError(f"{argument} has names that are no columns: {unknown}; the columns are {_some(header)}.")
     return {name: name for name in header if name in wanted}
 
 
-def _features(
-    features: pd.DataFrame, nominal: str | Collection[str] | bool
-) -> tuple[np.ndarray, dict[str, list[Any]]]:
+def _features(features: pd.DataFrame, nominal: str | Collection[str] | bool) -> tuple[np.ndarray, dict[str, list[Any]]]:
     text = text_columns(features)
     if isinstance(nominal, bool):
         nominal = text if nominal else ()

@@ -112,18 +112,14 @@ def bin_matrix(
         starts.append(starts[-1][-1] + start[1:])
         lows.append(low[: start[-1]].copy())
         highs.append(high[: start[-1]].copy())
-    return BinnedMatrix(
-        codes, np.concatenate(starts), np.concatenate(lows), np.concatenate(highs), feature_names
-    )
+    return BinnedMatrix(codes, np.concatenate(starts), np.concatenate(lows), np.concatenate(highs), feature_names)
 
 
 def _column_reader(X: Any) -> Callable[[int, int], np.ndarray]:
     """Return a function that gives columns `first` to `last` as the rows of a C-contiguous array."""
     if sparse.issparse(X):
         by_column = X.tocsc()
-        return lambda first, last: np.ascontiguousarray(
-            by_column[:, first:last].toarray().T, dtype=np.float64
-        )
+        return lambda first, last: np.ascontiguousarray(by_column[:, first:last].toarray().T, dtype=np.float64)
     return lambda first, last: np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
 
 

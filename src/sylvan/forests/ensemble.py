@@ -79,9 +79,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         began = time.perf_counter()
         random_state = check_random_state(self.random_state)
         if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if not isinstance(X, BinnedMatrix):
             X = check_features(self, X, reset=True)
         targets = check_targets(y)
@@ -104,10 +102,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         grown = grow_forest(binned, targets, weights, settings, fits, seeds, self.n_jobs)
         self.trees_ = grown.trees
         self.feature_importances_ = grown.importances
-        self._bag = Bag(
-            X.shape[0], settings.n_draws, seeds, [np.packbits(_mask(f.train, used)) for f in fits], weights
-        )
-        if grown.oos_sum is not None:
+        self._bag = Bag(X.shape[0], settings.n_draws, seeds, [np.packbits(_mask(f.train, used)) for f in fits], weights)
+        if grown.oos_sum is not None and grown.oos_votes is not None:
             self.oos_proba_ = self._finish_oos(binned, grown.oos_sum, grown.oos_votes)
         progress_logger(self.verbose).info(
             "%s: %d trees, %d nodes, %.1f MB in %.2f s",
@@ -130,9 +126,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         check_choice("bootstrap", self.bootstrap, (True, False))
         check_choice("constant_features", self.constant_features, ("skip", "count"))
         if self.out_of_sample is not None and not hasattr(self.out_of_sample, "plan"):
-            raise ValueError(
-                f"out_of_sample must be None, OutOfBag() or KFold(k), got {self.out_of_sample!r}."
-            )
+            raise ValueError(f"out_of_sample must be None, OutOfBag() or KFold(k), got {self.out_of_sample!r}.")
         n_draws = 0
         if self.bootstrap:
             n_draws = n if self.max_samples is None else _check_draws(self.max_samples, n)
@@ -183,9 +177,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self)
         if isinstance(X, BinnedMatrix):
-            raise TypeError(
-                "A fitted forest works on real values: pass the original X instead of a BinnedMatrix."
-            )
+            raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
         return check_features(self, X, reset=False)
 
     def _dense_blocks(self, X: Any) -> list[tuple[slice, np.ndarray]]:

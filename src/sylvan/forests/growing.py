@@ -63,6 +63,10 @@ def grow_forest(
 ) -> Grown:
     """Grow one tree for each fit and each of its seeds (n_fits, n_trees)."""
     n, d = binned.shape
+    scale = 1.0
+    if weights is not None:  # by a power of two, which changes nothing but keeps sums in range
+        scale = 2.0 ** np.floor(np.log2(weights.max()))
+        weights = weights / scale
     data = parallel.share(
         [
             binned.codes,
@@ -85,16 +89,18 @@ def grow_forest(
     wanted = any(fit.out_of_bag or len(fit.held) for fit in fits)
     oos_sum = np.zeros((n, targets.n_labels)) if wanted else None
     oos_votes = np.zeros(n, np.int64) if wanted else None
-    for rows, block in zip(rows_of_task, parallel.run(_grow_block, tasks, n_jobs)):
-        trees, block_sum, block_votes, block_importances = block
+    for asked, result in zip(rows_of_task, parallel.run(_grow_block, tasks, n_jobs)):
+        trees, block_sum, block_votes, block_importances = result
         blocks.append(trees)
         importances += block_importances
         if oos_sum is not None and oos_votes is not None:
-            oos_sum[rows] += block_sum
-            oos_votes[rows] += block_votes
+            oos_sum[asked] += block_sum
+            oos_votes[asked] += block_votes
     total = importances.sum()
     if total > 0:
         importances /= total
+    if not settings.n_draws:
+        blocks = [trees._replace(size=(trees.size * np.float64(scale)).astype(np.float32)) for trees in blocks]
     return Grown(TreeArrays.concatenate(blocks, targets.n_labels), importances, oos_sum, oos_votes)
 
 
@@ -106,7 +112,8 @@ def label_bits(targets: Targets) -> np.ndarray:
     if 4 * n_bytes > 16 + 8 * cardinality or n >= 2**24:
         return np.empty((n, 0), np.uint8)
     bits = np.zeros((n, n_bytes), np.uint8)
-    rows = np.repeat(np.arange(n), np.diff(targets.start.astype(np.int64)))
+    lengths = (targets.start[1:] - targets.start[:-1]).astype(np.int64)
+    rows = np.repeat(np.arange(n), lengths)
     np.bitwise_or.at(bits, (rows, targets.label // 8), (1 << (targets.label % 8)).astype(np.uint8))
     bits[:, -1] |= 128
     return bits

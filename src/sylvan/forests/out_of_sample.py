@@ -91,9 +91,7 @@ class KFold(BaseEstimator):
         for train, held in self._splitter(targets, k, random_state):
             train = train[used[train]]
             if not len(train):
-                raise ValueError(
-                    f"KFold({k}) leaves a fold without a row of positive weight. Use fewer folds."
-                )
+                raise ValueError(f"KFold({k}) leaves a fold without a row of positive weight. Use fewer folds.")
             fits.append(Fit(train, held, False))
         return fits
 

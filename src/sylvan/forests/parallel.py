@@ -5,6 +5,7 @@ instead. Results do not depend on how trees are cut into blocks: sums of leaf va
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def cut_into_blocks(n_trees: int, n_rows: int, n_jobs: int | None) -> list[slice
     workers = effective_n_jobs(n_jobs)
     n_blocks = max(n_trees * n_rows // _BLOCK_WORK, 4 * workers if workers > 1 else 1)
     edges = np.linspace(0, n_trees, min(n_trees, n_blocks) + 1).astype(int)
-    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:])]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def share(arrays: Sequence[np.ndarray]) -> list[Any]:

@@ -161,9 +161,7 @@ class TreeArrays:
         one = self.block(index, index + 1)
         left = np.where(one.feature >= 0, one.child, -1)
         right = np.where(one.feature >= 0, one.child + 1, -1)
-        return Tree(
-            one.feature, one.threshold, left, right, one.missing_left.astype(bool), one.size, one.value
-        )
+        return Tree(one.feature, one.threshold, left, right, one.missing_left.astype(bool), one.size, one.value)
 
     @cached_property
     def leaf_range(self) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from typing import Any
 from numba import njit, types
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+_PLAIN: dict[str, Any] = {"_nrt": False}
 # Nothing that only Python would need: it takes longer to compile than many a part.
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -53,7 +54,7 @@ def part(function: Callable) -> Callable:
 
     It must not allocate: `_nrt=False` leaves out numba's reference counting.
     """
-    return njit(_nrt=False, **_INNER, **_OPTIONS)(function)
+    return njit(**_PLAIN, **_INNER, **_OPTIONS)(function)
 
 
 def maker(function: Callable) -> Callable:

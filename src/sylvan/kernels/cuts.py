@@ -109,9 +109,7 @@ def _settle(bins, feature, value, low, high):
     """
     first = np.uint64(bins.start[feature] + low)
     length = np.uint64(high - low)
-    while (
-        length > _ONE
-    ):  # the last bin whose smallest value is <= value; no branch, it could not be predicted
+    while length > _ONE:  # the last bin whose smallest value is <= value; no branch, it could not be predicted
         half = length >> _ONE
         first += half if bins.low[first + half] <= value else np.uint64(0)
         length -= half

@@ -63,10 +63,8 @@ def _add_lanes_compiled(typingctx, a, i, b, j, factor):
     return signature, generate
 
 
-add_lanes = _add_lanes_python if config.DISABLE_JIT else _add_lanes_compiled
+add_lanes = _add_lanes_python if vars(config)["DISABLE_JIT"] else _add_lanes_compiled
 
 
 # The lanes of each byte: 0 or 1, lowest bit first.
-LANES_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(
-    np.float32
-)
+LANES_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)

@@ -109,9 +109,7 @@ def _expand(leaves, tree, n_bytes, lines):
         for b in range(n_bytes):
             for j in range(LANES):
                 lines[base + b, j] = 0.0
-        for j in range(
-            np.uint64(leaves.value_start[first + at]), np.uint64(leaves.value_start[first + at + 1])
-        ):
+        for j in range(np.uint64(leaves.value_start[first + at]), np.uint64(leaves.value_start[first + at + 1])):
             label = leaves.label[j]
             lines[base + np.uint64(label // LANES), label % LANES] = leaves.value[j]
 
