@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_features, check_integer
 from sylvan.kernels.binning import bin_features
@@ -54,9 +54,9 @@ class BinnedMatrix:
     @classmethod
     def from_array(cls, X: Any, max_bins: int = MAX_BINS) -> "BinnedMatrix":
         """Bin the columns of an array, table or sparse matrix."""
-        names = np.asarray(X.columns, dtype=object) if isinstance(X, pd.DataFrame) else None
         holder = _NameHolder()
-        return bin_matrix(check_features(holder, X, reset=True), max_bins, feature_names=names)
+        X = check_features(holder, X, reset=True)
+        return bin_matrix(X, max_bins, feature_names=getattr(holder, "feature_names_in_", None))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,8 +88,8 @@ class BinnedMatrix:
         return f"BinnedMatrix({n} rows, {d} features, {self.nbytes / 2**20:.1f} MiB)"
 
 
-class _NameHolder:
-    """Takes the attributes that scikit-learn's validation leaves on an estimator."""
+class _NameHolder(BaseEstimator):
+    """Takes the names that scikit-learn's validation leaves on an estimator."""
 
 
 def bin_matrix(
