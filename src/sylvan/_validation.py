@@ -83,11 +83,26 @@ def _name_infinite_column(estimator: Any, X: Any) -> None:
         )
 
 
+def _is_plain(estimator: Any, X: Any) -> bool:
+    """Say whether X is a finite float array that fits the estimator, which needs no further look (rows one by one)."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype in (np.float64, np.float32)
+        and X.ndim == 2
+        and X.shape[0] > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+        and bool(np.isfinite(X.max()) and np.isfinite(X.min()))
+    )
+
+
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return X as a C- or F-contiguous float array, or a CSR matrix; NaN stands for a missing value.
 
     Keeps `n_features_in_` and `feature_names_in_` as scikit-learn does.
     """
+    if not reset and _is_plain(estimator, X):
+        return X
     if isinstance(X, pd.DataFrame):
         _name_bad_columns(X)
         if not all(isinstance(dtype, np.dtype) for dtype in X.dtypes):  # nullable columns: pd.NA becomes NaN

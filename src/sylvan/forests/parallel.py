@@ -4,6 +4,7 @@ Kernels release the GIL, so threads are the default; `joblib.parallel_config` ma
 instead. Results do not depend on how trees are cut into blocks: sums of leaf values are exact (`sylvan.kernels.grow`).
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -26,15 +27,33 @@ def cut_into_blocks(n_trees: int, n_rows: int, n_jobs: int | None) -> list[slice
 def share(arrays: Sequence[np.ndarray]) -> list[Any]:
     """Make arrays available to all workers before tasks ask for them.
 
-    Only dask needs it: each worker gets a copy, once, so that no copy is lost with a worker that dies. Other joblib
-    backends share memory or map it by themselves.
+    Only dask needs it: each worker gets a copy, once. An array is the result of a task that dask can run again, so it
+    is not lost with a worker that dies, as scattered data would be. Other joblib backends share memory or map it by
+    themselves.
     """
     client = getattr(get_active_backend()[0], "client", None)
-    return list(arrays) if client is None else list(client.scatter(list(arrays), broadcast=True))
+    if client is None or effective_n_jobs() == 1:
+        return list(arrays)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")  # once is meant
+        return [client.submit(_hold, array, pure=False) for array in arrays]
 
 
 def run(function: Callable, tasks: Iterable[tuple], n_jobs: int | None) -> Iterator[Any]:
     """Call `function(*task)` for each task and yield the results in order, as soon as they are there if possible."""
     streams = getattr(get_active_backend()[0], "supports_return_generator", False)
     parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator" if streams else "list")
-    yield from parallel(delayed(function)(*task) for task in tasks)
+    yield from parallel(delayed(call_block)(function, task) for task in tasks)
+
+
+def call_block(function: Callable, task: tuple) -> Any:
+    """Call `function(*task)`.
+
+    Tasks stay tuples because joblib would scatter larger arguments to one dask worker, and lose them with it. Futures
+    are left only if joblib runs the tasks here, which it does when all dask workers but one have gone.
+    """
+    return function(*(part.result() if hasattr(part, "result") else part for part in task))
+
+
+def _hold(array: np.ndarray) -> np.ndarray:
+    return array

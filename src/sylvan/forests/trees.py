@@ -10,7 +10,7 @@ from scipy import sparse
 from sylvan.kernels import grow
 from sylvan.kernels.predict import find_leaves, load_columns, sum_leaf_values, write_paths
 
-_BLOCK_NUMBERS = 1 << 21  # feature values that are sent down the trees at a time
+_BLOCK_NUMBERS = 1 << 22  # feature values that are sent down the trees at a time
 _KEPT = (
     "n_nodes",
     "n_leaves",
@@ -145,6 +145,13 @@ class TreeArrays:
         return np.repeat(self.node_start[:-1], self.n_nodes)
 
     @cached_property
+    def _labels_per_row(self) -> float:
+        """Labels that a training row's leaf lists on average."""
+        leaves = np.flatnonzero(self.feature < 0)
+        leaf = np.repeat(self.leaf_start[:-1], self.n_nodes)[leaves] + self.child[leaves]
+        return float(np.average(self.leaf_length[leaf], weights=self.size[leaves]))
+
+    @cached_property
     def _deepest(self) -> int:
         return int(self.depth.max())
 
@@ -196,15 +203,15 @@ class TreeArrays:
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return (n, n_trees), the leaf of each row in each tree as an index of its nodes."""
         out = np.empty((len(X), self.n_trees), np.int32)
-        for first, n, columns in self._column_blocks(X):
-            find_leaves(columns, first, n, *self._nodes(), self._deepest, out)
+        for columns, *block in self._column_blocks(X):
+            find_leaves(columns, *block, *self._nodes(), self._deepest, out)
         return out
 
     def add_proba(self, X: np.ndarray, out: np.ndarray) -> None:
         """Add the trees' probabilities to `out`, (1, n, n_labels) for their sum or (n_trees, n, n_labels) for each."""
-        leaves = (self.leaf_start, self.value_start, self.leaf_label, self.leaf_value)
-        for first, n, columns in self._column_blocks(X):
-            sum_leaf_values(columns, first, n, *self._nodes(), *leaves, self._deepest, out)
+        leaves = (self.leaf_start, self.value_start, self.leaf_label, self.leaf_value, self._labels_per_row)
+        for columns, *block in self._column_blocks(X):
+            sum_leaf_values(columns, *block, *self._nodes(), *leaves, self._deepest, out)
 
     def decision_path(self, X: np.ndarray) -> sparse.csr_array:
         """Return (n, number of nodes), 1 where a row passes a node."""
@@ -219,18 +226,17 @@ class TreeArrays:
     def _nodes(self) -> tuple[np.ndarray, ...]:
         return self.node_start, self.feature, self.threshold, self.child, self.missing_left
 
-    def _column_blocks(self, X: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Give rows of X in blocks, stored column by column: the first row, the number of rows, the columns.
+    def _column_blocks(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, int, int, bool]]:
+        """Give rows of X in blocks: their columns, the first row, the number of rows, whether a value is missing.
 
-        About two rows for each node of a tree go together, as far as their values stay near the processor.
+        Many rows for each node of a tree go together, as far as memory allows.
         """
-        wanted = min(max(512, 2 * int(self.n_nodes.max())), 1 << 15)
-        most = max(1, min(len(X), wanted, max(256, _BLOCK_NUMBERS // X.shape[1])))
+        wanted = max(1024, 16 * int(self.n_nodes.max()))
+        most = max(1, min(len(X), wanted, 1 << 16, max(256, _BLOCK_NUMBERS // X.shape[1])))
         columns = np.empty((X.shape[1], most))
         for first in range(0, len(X), most):
             n = min(most, len(X) - first)
-            load_columns(X, first, n, columns)
-            yield first, n, columns
+            yield columns, first, n, load_columns(X, first, n, columns)
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from collections import namedtuple
 import numpy as np
 from numba import types
 
-from sylvan.kernels.compile import array, f4, f8, i4, i8, kernel, maker, part, u1, u2
+from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, maker, part, u1, u2
 from sylvan.kernels.lanes import LANES, add_lanes
 
 _WALKERS = 4  # rows that walk rather than split
@@ -24,7 +24,9 @@ Nodes = namedtuple("Nodes", "feature threshold child missing_left")
 Leaves = namedtuple("Leaves", "start value_start label value")
 """`start` of each tree's leaves; `value_start` of each leaf's labels and their values."""
 
-Block = namedtuple("Block", "columns rows spare leaf stack")
+Block = namedtuple("Block", "columns rows leaf stack")
+"""Rows by feature; row numbers, split from one line of `rows` to the other and back; the leaf of each row; nodes that
+wait: node, first and last row, line of `rows`."""
 
 
 def _any_layout(dtype: types.Type) -> types.Array:
@@ -32,16 +34,20 @@ def _any_layout(dtype: types.Type) -> types.Array:
 
 
 @kernel(
-    types.void(_any_layout(f4), i8, i8, array(f8, 2, writable=True)),
-    types.void(_any_layout(f8), i8, i8, array(f8, 2, writable=True)),
+    flag(_any_layout(f4), i8, i8, array(f8, 2, writable=True)),
+    flag(_any_layout(f8), i8, i8, array(f8, 2, writable=True)),
 )
 def load_columns(X, first, n, columns):
-    """Copy n rows of X, from row `first` on, column by column. Tile by tile, for the cache."""
+    """Copy n rows of X, from row `first` on, column by column; return whether a value is missing."""
+    has_missing = False  # tile by tile, for the cache
     for i in range(0, n, _TILE):
         for f in range(0, X.shape[1], _TILE):
             for j in range(f, min(f + _TILE, X.shape[1])):
                 for k in range(i, min(i + _TILE, n)):
-                    columns[np.uint64(j), np.uint64(k)] = X[np.uint64(first + k), np.uint64(j)]
+                    x = X[np.uint64(first + k), np.uint64(j)]
+                    has_missing |= x != x
+                    columns[np.uint64(j), np.uint64(k)] = x
+    return has_missing
 
 
 @part
@@ -56,48 +62,57 @@ def _walk(nodes, root, node, columns, row):
 
 
 @part
-def _send_down(nodes, root, block, n):
+def _arrive(nodes, root, node, block, rows, start, stop, side, height):
+    """Let rows start .. stop of `rows` be at a node: note the leaf, walk the last few, or put the node on the stack."""
+    if nodes.feature[np.uint64(root + node)] < 0:
+        for i in range(start, stop):
+            block.leaf[rows[i]] = node
+    elif stop - start <= _WALKERS:
+        for i in range(start, stop):
+            block.leaf[rows[i]] = _walk(nodes, root, node, block.columns, rows[i])
+    else:
+        line = block.stack[height]
+        line[0], line[1], line[2], line[3] = node, start, stop, side
+        return height + 1
+    return height
+
+
+@part
+def _send_down(nodes, root, block, n, has_missing):
     """Write in `block.leaf` the index within the tree of the leaf that each of the block's n rows falls into."""
-    columns, rows, spare, leaf, stack = block
     for i in range(n):
-        rows[i] = i
-    stack[0, 0], stack[0, 1], stack[0, 2] = 0, 0, n
-    height = 1
+        block.rows[0, i] = i
+    height = _arrive(nodes, root, 0, block, block.rows[0], 0, n, 0, 0)
     while height > 0:
         height -= 1
-        node, start, stop = stack[height, 0], stack[height, 1], stack[height, 2]
+        node, start, stop = block.stack[height, 0], block.stack[height, 1], block.stack[height, 2]
+        side = block.stack[height, 3]
         at = np.uint64(root + node)
-        feature = nodes.feature[at]
-        here = rows[start:stop]
-        if feature < 0:
-            for i in range(here.size):
-                leaf[here[i]] = node
-            continue
-        if here.size <= _WALKERS:
-            for i in range(here.size):
-                leaf[here[i]] = _walk(nodes, root, node, columns, here[i])
-            continue
-        column = columns[feature]
-        threshold, nan_left = nodes.threshold[at], nodes.missing_left[at] != 0
-        left, right = np.uint64(0), np.uint64(0)
-        for i in range(here.size):
-            row = here[i]
-            x = column[row]
-            go_left = (x <= threshold) | (nan_left & (x != x))
-            here[left] = row
-            spare[right] = row
-            left += np.uint64(go_left)
-            right += np.uint64(not go_left)
-        for i in range(right):
-            here[left + i] = spare[i]
-        middle = start + np.int64(left)
-        child = nodes.child[at]
-        if middle < stop:
-            stack[height, 0], stack[height, 1], stack[height, 2] = child + 1, middle, stop
-            height += 1
-        if start < middle:
-            stack[height, 0], stack[height, 1], stack[height, 2] = child, start, middle
-            height += 1
+        column, threshold = block.columns[nodes.feature[at]], nodes.threshold[at]
+        source, target = block.rows[side], block.rows[1 - side]
+        # Each row is written at both ends of what is still free; the end that is right for it moves on.
+        left, right = np.uint64(start), np.uint64(stop - 1)
+        if has_missing:
+            missing_left = nodes.missing_left[at] != 0
+            for i in range(np.uint64(start), np.uint64(stop)):
+                row = source[i]
+                x = column[row]
+                go_left = np.uint64((x <= threshold) | (missing_left & (x != x)))
+                target[left] = row
+                target[right] = row
+                left += go_left
+                right -= _ONE - go_left
+        else:
+            for i in range(np.uint64(start), np.uint64(stop)):
+                row = source[i]
+                go_left = np.uint64(column[row] <= threshold)
+                target[left] = row
+                target[right] = row
+                left += go_left
+                right -= _ONE - go_left
+        middle, child = np.int64(left), nodes.child[at]
+        height = _arrive(nodes, root, child + 1, block, target, middle, stop, 1 - side, height)
+        height = _arrive(nodes, root, child, block, target, start, middle, 1 - side, height)
 
 
 @part
@@ -137,23 +152,22 @@ def _make_block(columns, deepest):
     n = columns.shape[1]
     return Block(
         columns,
-        np.empty(n + 1, np.uint32),  # rows
-        np.empty(n + 1, np.uint32),  # spare
+        np.empty((2, n), np.uint32),  # rows
         np.empty(n, np.int32),  # leaf
-        np.empty((deepest + 2, 3), np.int64),  # stack
+        np.empty((deepest + 2, 4), np.int64),  # stack
     )
 
 
 _NODES = (array(i8), array(i4), array(f8), array(i4), array(u1))
 
 
-@kernel(types.void(array(f8, 2), i8, i8, *_NODES, i8, array(i4, 2, writable=True)))
-def find_leaves(columns, first, n, node_start, feature, threshold, child, missing_left, deepest, out):
+@kernel(types.void(array(f8, 2), i8, i8, flag, *_NODES, i8, array(i4, 2, writable=True)))
+def find_leaves(columns, first, n, has_missing, node_start, feature, threshold, child, missing_left, deepest, out):
     """Write the leaves of n rows as node indices within their trees, to `out` (rows, trees) from row `first` on."""
     nodes = Nodes(feature, threshold, child, missing_left)
     block = _make_block(columns, deepest)
     for tree in range(node_start.size - 1):
-        _send_down(nodes, node_start[tree], block, n)
+        _send_down(nodes, node_start[tree], block, n, has_missing)
         for i in range(n):
             out[first + i, tree] = block.leaf[i]
 
@@ -163,11 +177,13 @@ def find_leaves(columns, first, n, node_start, feature, threshold, child, missin
         array(f8, 2),
         i8,
         i8,
+        flag,
         *_NODES,
         array(i8),
         array(i8),
         array(u2),
         array(f4),
+        f8,
         i8,
         array(f8, 3, writable=True),
     )
@@ -176,6 +192,7 @@ def sum_leaf_values(
     columns,
     first,
     n,
+    has_missing,
     node_start,
     feature,
     threshold,
@@ -185,26 +202,28 @@ def sum_leaf_values(
     value_start,
     label,
     value,
+    labels_per_row,
     deepest,
     out,
 ):
     """Add the leaf values of n rows to `out` (n_sums, rows, n_labels) from row `first` on.
 
-    All trees are added to one sum, or each tree to its own.
+    All trees are added to one sum, or each tree to its own. `labels_per_row` is the number of labels that a row's leaf
+    lists on average.
     """
     nodes = Nodes(feature, threshold, child, missing_left)
     leaves = Leaves(leaf_start, value_start, label, value)
     block = _make_block(columns, deepest)
     n_labels = out.shape[2]
     n_bytes = (n_labels + LANES - 1) // LANES
-    # Leaf values are written out as lines where leaves list a good part of the labels.
-    use_lines = out.shape[0] == 1 and n > 64 and value.size > 0.2 * n_labels * leaf_start[-1]
-    most_leaves = np.max(np.diff(leaf_start)) if use_lines else 0
-    lines = np.empty((n_bytes * most_leaves, LANES), np.float32)
+    # Leaf values are written out as lines of all labels where adding those is cheaper than a list; costs as measured.
+    most_leaves = np.max(np.diff(leaf_start))
+    use_lines = out.shape[0] == 1 and n > 64 and 4 * n_bytes * (n + most_leaves) < (15 + 3 * labels_per_row) * n
+    lines = np.empty((n_bytes * most_leaves if use_lines else 0, LANES), np.float32)
     sums = np.zeros((n_bytes * n if use_lines else 0, LANES), np.float64)
     for tree in range(node_start.size - 1):
         root = node_start[tree]
-        _send_down(nodes, root, block, n)
+        _send_down(nodes, root, block, n, has_missing)
         if use_lines:
             _expand(leaves, tree, np.uint64(n_bytes), lines)
             _add_lines(lines, child[root : node_start[tree + 1]], block.leaf, n, np.uint64(n_bytes), sums)
