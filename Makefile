@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: setup demo test test-all lint format bench clean
+.PHONY: setup demo test test-all lint format bench clean clean-kernels
 
 setup: $(STAMP)
 
@@ -25,6 +25,7 @@ test: setup
 test-all: setup
 	$(BIN)/python -m pytest -m slow
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" tests/kernels
+	$(BIN)/python -m pytest --doctest-modules src/sylvan --ignore=src/sylvan/demo.py
 
 lint: setup
 	$(BIN)/ruff check .
@@ -38,6 +39,10 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/forest.py
+
+# Compiled kernels, for when a part that other kernel files use has changed.
+clean-kernels:
+	find src -name "*.nb[ic]" -delete
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
