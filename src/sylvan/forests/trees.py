@@ -10,7 +10,7 @@ from scipy import sparse
 from sylvan.kernels import grow
 from sylvan.kernels.predict import find_leaves, load_columns, sum_leaf_values, write_paths
 
-_BLOCK_NUMBERS = 1 << 22  # feature values that are sent down the trees at a time
+_BLOCK_NUMBERS = 1 << 22  # feature values and label sums that are in hand at a time
 _KEPT = (
     "n_nodes",
     "n_leaves",
@@ -232,7 +232,7 @@ class TreeArrays:
         Many rows for each node of a tree go together, as far as memory allows.
         """
         wanted = max(1024, 16 * int(self.n_nodes.max()))
-        most = max(1, min(len(X), wanted, 1 << 16, max(256, _BLOCK_NUMBERS // X.shape[1])))
+        most = max(1, min(len(X), wanted, 1 << 16, max(256, _BLOCK_NUMBERS // (X.shape[1] + self.n_labels))))
         columns = np.empty((X.shape[1], most))
         for first in range(0, len(X), most):
             n = min(most, len(X) - first)

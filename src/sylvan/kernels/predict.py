@@ -16,6 +16,8 @@ from sylvan.kernels.lanes import LANES, add_lanes
 
 _WALKERS = 4  # rows that walk rather than split
 _TILE = 16
+_AT_ONCE = 4  # trees whose leaf values are added in one pass over the sums
+_LINE_ROOM = 1 << 20  # lines of leaf values at most: 32 MB
 _ONE = np.uint64(1)
 
 Nodes = namedtuple("Nodes", "feature threshold child missing_left")
@@ -24,9 +26,9 @@ Nodes = namedtuple("Nodes", "feature threshold child missing_left")
 Leaves = namedtuple("Leaves", "start value_start label value")
 """`start` of each tree's leaves; `value_start` of each leaf's labels and their values."""
 
-Block = namedtuple("Block", "columns rows leaf stack")
-"""Rows by feature; row numbers, split from one line of `rows` to the other and back; the leaf of each row; nodes that
-wait: node, first and last row, line of `rows`."""
+Block = namedtuple("Block", "columns rows stack")
+"""Rows by feature; row numbers, split from one line of `rows` to the other and back; nodes that wait: node, first and
+last row, line of `rows`."""
 
 
 def _any_layout(dtype: types.Type) -> types.Array:
@@ -62,14 +64,14 @@ def _walk(nodes, root, node, columns, row):
 
 
 @part
-def _arrive(nodes, root, node, block, rows, start, stop, side, height):
+def _arrive(nodes, root, node, block, leaf, rows, start, stop, side, height):
     """Let rows start .. stop of `rows` be at a node: note the leaf, walk the last few, or put the node on the stack."""
     if nodes.feature[np.uint64(root + node)] < 0:
         for i in range(start, stop):
-            block.leaf[rows[i]] = node
+            leaf[rows[i]] = node
     elif stop - start <= _WALKERS:
         for i in range(start, stop):
-            block.leaf[rows[i]] = _walk(nodes, root, node, block.columns, rows[i])
+            leaf[rows[i]] = _walk(nodes, root, node, block.columns, rows[i])
     else:
         line = block.stack[height]
         line[0], line[1], line[2], line[3] = node, start, stop, side
@@ -78,11 +80,11 @@ def _arrive(nodes, root, node, block, rows, start, stop, side, height):
 
 
 @part
-def _send_down(nodes, root, block, n, has_missing):
-    """Write in `block.leaf` the index within the tree of the leaf that each of the block's n rows falls into."""
+def _send_down(nodes, root, block, n, has_missing, leaf):
+    """Write in `leaf` the index within the tree of the leaf that each of the block's n rows falls into."""
     for i in range(n):
         block.rows[0, i] = i
-    height = _arrive(nodes, root, 0, block, block.rows[0], 0, n, 0, 0)
+    height = _arrive(nodes, root, 0, block, leaf, block.rows[0], 0, n, 0, 0)
     while height > 0:
         height -= 1
         node, start, stop = block.stack[height, 0], block.stack[height, 1], block.stack[height, 2]
@@ -111,16 +113,16 @@ def _send_down(nodes, root, block, n, has_missing):
                 left += go_left
                 right -= _ONE - go_left
         middle, child = np.int64(left), nodes.child[at]
-        height = _arrive(nodes, root, child + 1, block, target, middle, stop, 1 - side, height)
-        height = _arrive(nodes, root, child, block, target, start, middle, 1 - side, height)
+        height = _arrive(nodes, root, child + 1, block, leaf, target, middle, stop, 1 - side, height)
+        height = _arrive(nodes, root, child, block, leaf, target, start, middle, 1 - side, height)
 
 
 @part
-def _expand(leaves, tree, n_bytes, lines):
-    """Write out the leaf values of a tree as lines of LANES numbers."""
+def _expand(leaves, tree, n_bytes, lines, start):
+    """Write out the leaf values of a tree as lines of LANES numbers, from line `start` on."""
     first = leaves.start[tree]
     for at in range(leaves.start[tree + 1] - first):
-        base = np.uint64(at) * n_bytes
+        base = start + np.uint64(at) * n_bytes
         for b in range(n_bytes):
             for j in range(LANES):
                 lines[base + b, j] = 0.0
@@ -130,13 +132,13 @@ def _expand(leaves, tree, n_bytes, lines):
 
 
 @part
-def _add_lines(lines, child, leaf, n, n_bytes, sums):
-    at = np.uint64(0)
-    for i in range(n):
-        line = np.uint64(child[np.uint64(leaf[i])]) * n_bytes
-        for b in range(n_bytes):
-            add_lanes(sums, at, lines, line + b, 1.0)
-            at += _ONE
+def _add_lines(lines, first_line, n_bytes, n, sums):
+    """Add the lines of all trees in hand (rows of `first_line`) to the sums of n rows."""
+    for i in range(np.uint64(n)):
+        for tree in range(first_line.shape[0]):
+            line = np.uint64(first_line[tree, i])
+            for b in range(n_bytes):
+                add_lanes(sums, i * n_bytes + b, lines, line + b, 1.0)
 
 
 @part
@@ -153,7 +155,6 @@ def _make_block(columns, deepest):
     return Block(
         columns,
         np.empty((2, n), np.uint32),  # rows
-        np.empty(n, np.int32),  # leaf
         np.empty((deepest + 2, 4), np.int64),  # stack
     )
 
@@ -166,10 +167,11 @@ def find_leaves(columns, first, n, has_missing, node_start, feature, threshold, 
     """Write the leaves of n rows as node indices within their trees, to `out` (rows, trees) from row `first` on."""
     nodes = Nodes(feature, threshold, child, missing_left)
     block = _make_block(columns, deepest)
+    leaf = np.empty(n, np.int32)
     for tree in range(node_start.size - 1):
-        _send_down(nodes, node_start[tree], block, n, has_missing)
+        _send_down(nodes, node_start[tree], block, n, has_missing, leaf)
         for i in range(n):
-            out[first + i, tree] = block.leaf[i]
+            out[first + i, tree] = leaf[i]
 
 
 @kernel(
@@ -219,23 +221,26 @@ def sum_leaf_values(
     # Leaf values are written out as lines of all labels where adding those is cheaper than a list; costs as measured.
     most_leaves = np.max(np.diff(leaf_start))
     use_lines = out.shape[0] == 1 and n > 64 and 4 * n_bytes * (n + most_leaves) < (15 + 3 * labels_per_row) * n
-    lines = np.empty((n_bytes * most_leaves if use_lines else 0, LANES), np.float32)
+    use_lines = use_lines and _AT_ONCE * n_bytes * most_leaves <= _LINE_ROOM
+    lines = np.empty((_AT_ONCE * n_bytes * most_leaves if use_lines else 0, LANES), np.float32)
     sums = np.zeros((n_bytes * n if use_lines else 0, LANES), np.float64)
-    for tree in range(node_start.size - 1):
-        root = node_start[tree]
-        _send_down(nodes, root, block, n, has_missing)
+    leaf = np.empty((_AT_ONCE, n), np.int32)
+    n_trees = node_start.size - 1
+    for group in range(0, n_trees, _AT_ONCE):
+        in_hand = leaf[: min(_AT_ONCE, n_trees - group)]
+        for k in range(len(in_hand)):
+            tree = group + k
+            child_of = child[node_start[tree] : node_start[tree + 1]]
+            _send_down(nodes, node_start[tree], block, n, has_missing, in_hand[k])
+            if use_lines:
+                start = k * n_bytes * most_leaves
+                _expand(leaves, tree, np.uint64(n_bytes), lines, np.uint64(start))
+                for i in range(n):
+                    in_hand[k, i] = start + child_of[np.uint64(in_hand[k, i])] * n_bytes
+            else:
+                _add_values(leaves, tree, child_of, in_hand[k], n, out[min(tree, len(out) - 1), first:])
         if use_lines:
-            _expand(leaves, tree, np.uint64(n_bytes), lines)
-            _add_lines(lines, child[root : node_start[tree + 1]], block.leaf, n, np.uint64(n_bytes), sums)
-        else:
-            _add_values(
-                leaves,
-                tree,
-                child[root : node_start[tree + 1]],
-                block.leaf,
-                n,
-                out[min(tree, len(out) - 1), first:],
-            )
+            _add_lines(lines, in_hand, np.uint64(n_bytes), n, sums)
     if use_lines:
         flat = sums.reshape(n, n_bytes * LANES)
         for i in range(n):
