@@ -45,7 +45,7 @@ OURS = {"RF": RandomForest, "ET": ExtraTrees}
 FIT = "data,forest,trees,sklearn,ours count,ours binned,classifier,x regressor,x binned,x classifier"
 PARITY = "data,forest,nodes sklearn,nodes count,nodes %,auc sklearn,auc count,auc diff"
 DEFAULT = "data,forest,sklearn,ours skip,x default,auc sklearn,auc skip,AP count,AP skip"
-PREDICT = "data,forest,trees,rows,sklearn,ours,x batch,one sklearn ms,one ours ms,x one row,MB sklearn,MB ours,size share"
+PREDICT = "data,forest,trees,rows,sklearn,ours,x batch,one sklearn ms,one ours ms,x one row,MB sklearn,MB ours,MB share"
 COLD = """
 import time
 import sklearn.ensemble, numba, pandas
@@ -188,7 +188,7 @@ def bench_predict(names, repeats):
     table = pd.DataFrame(rows)
     table["x batch"] = table["sklearn"] / table["ours"]
     table["x one row"] = table["one sklearn ms"] / table["one ours ms"]
-    table["size share"] = table["MB ours"] / table["MB sklearn"]
+    table["MB share"] = table["MB ours"] / table["MB sklearn"]
     return table
 
 
@@ -265,7 +265,7 @@ def judge_predict(predict):
     out.append(verdict("predict one row, 150 trees, least", round(least, 1), ">= 20", least >= 20))
     many = predict[predict["labels"] >= 50]
     if len(many):
-        worst = many["size share"].max()
+        worst = many["MB share"].max()
         out.append(
             verdict("model size at 50+ labels, share of scikit-learn's", round(worst, 3), "<= 0.25", worst <= 0.25)
         )

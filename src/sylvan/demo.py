@@ -1,6 +1,7 @@
 """`make demo`: half the positives are hidden; does a forest still find them?"""
 
 import time
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,13 @@ def main() -> None:
     print(f"Digit attributes: {len(X)} images of {X.shape[1]} pixels, {Y.shape[1]} labels.")
     print(f"Training rows: {len(X_train)}. Half the positives, {n_hidden} of them, are hidden.\n")
 
-    settings = {"n_trees": 150, "min_samples_leaf": 5, "max_samples": 0.5, "bootstrap": True, "random_state": 0}
+    settings: dict[str, Any] = {
+        "n_trees": 150,
+        "min_samples_leaf": 5,
+        "max_samples": 0.5,
+        "bootstrap": True,
+        "random_state": 0,
+    }
     scores = {}
     forest = None
     for name, kind, labels in (

@@ -77,6 +77,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         self
         """
         began = time.perf_counter()
+        self._forget()
         random_state = check_random_state(self.random_state)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -89,20 +90,20 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         settings = self._settings(*X.shape)
         scheme = InSample() if self.out_of_sample is None else self.out_of_sample
         fits = scheme.plan(targets, used, self.bootstrap, random_state)
+        n_draws = [self._n_draws(len(fit.train)) for fit in fits]
+        seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
+        seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
         binned = self._bin(X, used)
+        grown = grow_forest(binned, targets, weights, settings, fits, n_draws, seeds, self.n_jobs)
 
-        self._forget()
         self.classes_ = targets.classes
         self.n_labels_ = targets.n_labels
         self._kind = targets.kind
         if targets.names is not None:
             self.label_names_in_ = targets.names
-        seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
-        seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
-        grown = grow_forest(binned, targets, weights, settings, fits, seeds, self.n_jobs)
         self.trees_ = grown.trees
         self.feature_importances_ = grown.importances
-        self._bag = Bag(X.shape[0], settings.n_draws, seeds, [np.packbits(_mask(f.train, used)) for f in fits], weights)
+        self._bag = Bag(X.shape[0], n_draws, seeds, [np.packbits(_mask(f.train, used)) for f in fits], weights)
         if grown.oos_sum is not None and grown.oos_votes is not None:
             self.oos_proba_ = self._finish_oos(binned, grown.oos_sum, grown.oos_votes)
         progress_logger(self.verbose).info(
@@ -116,9 +117,9 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         return self
 
     def _forget(self) -> None:
-        """Drop what an earlier fit left and this one may not set."""
-        for name in ("label_names_in_", "oos_proba_"):
-            self.__dict__.pop(name, None)
+        """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_bag", "_kind")]:
+            del self.__dict__[name]
 
     def _settings(self, n: int, d: int) -> Settings:
         check_integer("n_trees", self.n_trees, 1)
@@ -127,13 +128,9 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         check_choice("constant_features", self.constant_features, ("skip", "count"))
         if self.out_of_sample is not None and not hasattr(self.out_of_sample, "plan"):
             raise ValueError(f"out_of_sample must be None, OutOfBag() or KFold(k), got {self.out_of_sample!r}.")
-        n_draws = 0
-        if self.bootstrap:
-            n_draws = n if self.max_samples is None else _check_draws(self.max_samples, n)
-        elif self.max_samples is not None:
+        if not self.bootstrap and self.max_samples is not None:
             raise ValueError("max_samples needs bootstrap=True: without it every tree sees all rows.")
         return Settings(
-            n_draws=n_draws,
             max_features=_check_max_features(self.max_features, d),
             max_depth=2**62 if self.max_depth is None else check_integer("max_depth", self.max_depth, 1),
             min_leaf=check_share("min_samples_leaf", self.min_samples_leaf, n, 1),
@@ -141,6 +138,12 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             random_cut=self._random_cut,
             count_constants=self.constant_features == "count",
         )
+
+    def _n_draws(self, n: int) -> int:
+        """Return how many of n rows a tree draws; 0 if it takes them all."""
+        if not self.bootstrap:
+            return 0
+        return n if self.max_samples is None else _check_draws(self.max_samples, n)
 
     def _bin(self, X: Any, used: np.ndarray) -> BinnedMatrix:
         if not isinstance(X, BinnedMatrix):

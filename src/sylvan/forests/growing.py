@@ -15,7 +15,6 @@ from sylvan.kernels import grow
 class Settings(NamedTuple):
     """What a tree may do, as plain numbers."""
 
-    n_draws: int
     max_features: int
     max_depth: int
     min_leaf: int
@@ -37,7 +36,7 @@ class Bag(NamedTuple):
     """All that is needed to draw the trees' bootstrap samples again: small, where the samples would not be."""
 
     n_rows: int
-    n_draws: int
+    n_draws: list[int]
     seeds: np.ndarray
     train: list[np.ndarray]
     weights: np.ndarray | None
@@ -45,10 +44,10 @@ class Bag(NamedTuple):
     def counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each row."""
         counts = np.zeros((*self.seeds.shape, self.n_rows), np.int32)
-        for packed, seeds, part in zip(self.train, self.seeds, counts):
+        for packed, n_draws, seeds, part in zip(self.train, self.n_draws, self.seeds, counts):
             train = np.flatnonzero(np.unpackbits(packed, count=self.n_rows))
             weights = np.empty(0) if self.weights is None else self.weights[train]
-            grow.draw_bags(seeds, train.astype(np.uint32), weights, self.n_draws, part)
+            grow.draw_bags(seeds, train.astype(np.uint32), weights, n_draws, part)
         return counts.reshape(-1, self.n_rows)
 
 
@@ -58,10 +57,11 @@ def grow_forest(
     weights: np.ndarray | None,
     settings: Settings,
     fits: list[Fit],
+    n_draws: list[int],
     seeds: np.ndarray,
     n_jobs: int | None,
 ) -> Grown:
-    """Grow one tree for each fit and each of its seeds (n_fits, n_trees)."""
+    """Grow one tree for each fit and each of its seeds (n_fits, n_trees), from `n_draws` rows of the fit each."""
     n, d = binned.shape
     scale = 1.0
     if weights is not None:  # by a power of two, which changes nothing but keeps sums in range
@@ -79,11 +79,11 @@ def grow_forest(
         ]
     )
     tasks, rows_of_task = [], []
-    for fit, fit_seeds in zip(fits, seeds):
+    for fit, fit_draws, fit_seeds in zip(fits, n_draws, seeds):
         fit_weights = np.empty(0) if weights is None else weights[fit.train]
         rows = parallel.share([fit.train.astype(np.uint32), fit_weights, fit.held.astype(np.uint32)])
         for block in parallel.cut_into_blocks(len(fit_seeds), n, n_jobs):
-            tasks.append((*data, targets.n_labels, *rows, fit_seeds[block], fit.out_of_bag, settings))
+            tasks.append((*data, targets.n_labels, *rows, fit_seeds[block], fit_draws, fit.out_of_bag, settings))
             rows_of_task.append(slice(None) if fit.out_of_bag else fit.held)
     blocks, importances = [], np.zeros(d)
     wanted = any(fit.out_of_bag or len(fit.held) for fit in fits)
@@ -99,7 +99,7 @@ def grow_forest(
     total = importances.sum()
     if total > 0:
         importances /= total
-    if not settings.n_draws:
+    if scale != 1.0 and not any(n_draws):
         blocks = [trees._replace(size=(trees.size * np.float64(scale)).astype(np.float32)) for trees in blocks]
     return Grown(TreeArrays.concatenate(blocks, targets.n_labels), importances, oos_sum, oos_votes)
 
@@ -132,6 +132,7 @@ def _grow_block(
     weights: np.ndarray,
     held: np.ndarray,
     seeds: np.ndarray,
+    n_draws: int,
     out_of_bag: bool,
     settings: Settings,
 ) -> tuple[grow.Trees, np.ndarray | None, np.ndarray | None, np.ndarray]:
@@ -141,7 +142,7 @@ def _grow_block(
     oos_sum = np.zeros((n, n_labels) if wanted else (0, 0))
     oos_votes = np.zeros(n if wanted else 0, np.int32)
     importances = np.zeros(d)
-    largest_bag = min(len(train), settings.n_draws) if settings.n_draws else len(train)
+    largest_bag = min(len(train), n_draws) if n_draws else len(train)
     n_positives = int((y_start[train + 1] - y_start[train]).sum())
     trees = grow.make_trees(len(seeds), largest_bag, settings.min_leaf, n_positives)
     written = grow.grow_trees(
@@ -157,7 +158,7 @@ def _grow_block(
         weights,
         held,
         seeds,
-        settings.n_draws,
+        n_draws,
         out_of_bag,
         settings.max_features,
         settings.max_depth,
