@@ -40,7 +40,7 @@ format: setup
 bench: setup
 	$(BIN)/python benchmarks/forest.py
 
-# Compiled kernels, for when a part that other kernel files use has changed.
+# Compiled kernels, old and new.
 clean-kernels:
 	find src -name "*.nb[ic]" -delete
 

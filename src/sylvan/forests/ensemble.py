@@ -178,7 +178,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         return label_proba
 
     def _check_X(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "trees_")
         if isinstance(X, BinnedMatrix):
             raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
         return check_features(self, X, reset=False)
@@ -198,7 +198,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             return total[0]
         (shared,) = parallel.share([X])
         blocks = parallel.cut_into_blocks(self.trees_.n_trees, len(X), self.n_jobs)
-        tasks = [(shared, self.trees_.block(block.start, block.stop)) for block in blocks]
+        trees = parallel.share([self.trees_.block(block.start, block.stop) for block in blocks])
+        tasks = [(shared, part) for part in trees]
         for part in parallel.run(_predict_block, tasks, self.n_jobs):
             total += part
         return total[0]
@@ -247,13 +248,13 @@ class BaseForest(ClassifierMixin, BaseEstimator):
 
     def bag_counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each training row. Drawn again from the trees' seeds."""
-        check_is_fitted(self)
+        check_is_fitted(self, "trees_")
         return self._bag.counts()
 
     @property
     def nbytes(self) -> int:
         """Memory that the trees take."""
-        check_is_fitted(self)
+        check_is_fitted(self, "trees_")
         return self.trees_.nbytes
 
 

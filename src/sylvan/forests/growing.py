@@ -67,17 +67,9 @@ def grow_forest(
     if weights is not None:  # by a power of two, which changes nothing but keeps sums in range
         scale = 2.0 ** np.floor(np.log2(weights.max()))
         weights = weights / scale
-    data = parallel.share(
-        [
-            binned.codes,
-            binned.start,
-            binned.low,
-            binned.high,
-            targets.start,
-            targets.label,
-            label_bits(targets),
-        ]
-    )
+    # Bits are counted in single precision, which is exact for whole weights: draws, or none given.
+    bits = label_bits(targets) if weights is None or all(n_draws) else np.empty((n, 0), np.uint8)
+    data = parallel.share([binned.codes, binned.start, binned.low, binned.high, targets.start, targets.label, bits])
     tasks, rows_of_task = [], []
     for fit, fit_draws, fit_seeds in zip(fits, n_draws, seeds):
         fit_weights = np.empty(0) if weights is None else weights[fit.train]

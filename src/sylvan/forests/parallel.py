@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
-_BLOCK_WORK = 4_000_000  # row-tree pairs; a block of this size takes about a second to grow
+_BLOCK_WORK = 1_000_000  # row-tree pairs, which take a second or two to grow
 
 
 def cut_into_blocks(n_trees: int, n_rows: int, n_jobs: int | None) -> list[slice]:
@@ -24,8 +24,8 @@ def cut_into_blocks(n_trees: int, n_rows: int, n_jobs: int | None) -> list[slice
     return [slice(a, b) for a, b in pairwise(edges)]
 
 
-def share(arrays: Sequence[np.ndarray]) -> list[Any]:
-    """Make arrays available to all workers before tasks ask for them.
+def share(arrays: Sequence[Any]) -> list[Any]:
+    """Make arrays, or objects made of arrays, available to all workers before tasks ask for them.
 
     Only dask needs it: each worker gets a copy, once. An array is the result of a task that dask can run again, so it
     is not lost with a worker that dies, as scattered data would be. Other joblib backends share memory or map it by
@@ -55,5 +55,5 @@ def call_block(function: Callable, task: tuple) -> Any:
     return function(*(part.result() if hasattr(part, "result") else part for part in task))
 
 
-def _hold(array: np.ndarray) -> np.ndarray:
+def _hold(array: Any) -> Any:
     return array

@@ -12,6 +12,8 @@ Three habits keep kernels fast, all seen in the machine code:
 """
 
 from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit, types
@@ -20,6 +22,10 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck"
 _PLAIN: dict[str, Any] = {"_nrt": False}
 # Nothing that only Python would need: it takes longer to compile than many a part.
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+# Numba compiles anew when the kernel's own file changes, but kernels contain parts from other files.
+_FILES = sorted(Path(__file__).parent.glob("*.py"))
+_SOURCES = sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:8]
 
 u1, u2, u4, u8 = types.uint8, types.uint16, types.uint32, types.uint64
 i4, i8, f4, f8 = types.int32, types.int64, types.float32, types.float64
@@ -39,12 +45,14 @@ def kernel(*signatures: Any) -> Callable[[Callable], Callable]:
     """Compile a function that Python calls, for the given signatures."""
 
     def compile_and_cache(function: Callable) -> Callable:
+        name = function.__qualname__
+        function.__qualname__ = f"{name}_{_SOURCES}"  # becomes the name of the stored file
         try:
             return njit(list(signatures), cache=True, **_OPTIONS)(function)
-        except RuntimeError as error:  # neither the source folder nor the user's cache folder can be written
-            if "cannot cache" not in str(error):
-                raise
+        except Exception:  # nothing can be stored, or what is stored is damaged; an error of the kernel comes again
             return njit(list(signatures), **_OPTIONS)(function)
+        finally:
+            function.__qualname__ = name
 
     return compile_and_cache
 

@@ -157,8 +157,7 @@ def _search(work, shape, bins, rows, features, n_constant, state, rules, cut):
                 break
             n_drawn += 1
             at = drawn_known + random_below(state, end - found - drawn_known)
-            if at < n_constant:  # a constant of an ancestor was drawn
-                features[at], features[drawn_known] = features[drawn_known], features[at]
+            if at < n_constant:  # a constant of an ancestor was drawn: which one does not matter, so none is moved
                 drawn_known += 1
                 continue
             at += found
