@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
+_UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
 
 
 def _is_integer(value: Any) -> bool:
@@ -52,7 +53,7 @@ def _name_bad_columns(X: pd.DataFrame) -> None:
     """Raise an error that names the columns of a table that are not numbers."""
     bad = []
     for name, column in X.items():
-        if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
+        if isinstance(column.dtype, pd.CategoricalDtype) or getattr(column.dtype, "kind", "O") in "mM":
             bad.append(name)
         elif not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)):
             try:
@@ -105,8 +106,9 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         return X
     if isinstance(X, pd.DataFrame):
         _name_bad_columns(X)
-        if not all(isinstance(dtype, np.dtype) for dtype in X.dtypes):  # nullable columns: pd.NA becomes NaN
-            X = X.astype(float)
+        if not all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in X.dtypes):  # pd.NA becomes NaN
+            columns = [column.to_numpy(dtype=float, na_value=np.nan) for _, column in X.items()]
+            X = pd.DataFrame(np.column_stack(columns), index=X.index, columns=X.columns)
     X = validate_data(
         estimator,
         X,
@@ -157,14 +159,18 @@ def check_targets(y: Any) -> Targets:
         names = np.asarray(y.columns, dtype=object)
     if sparse.issparse(y):
         return _sparse_targets(y)
-    if not isinstance(y, (pd.DataFrame, pd.Series, np.ndarray)) and hasattr(y, "__len__"):
+    if isinstance(y, (list, tuple)):
         _refuse_label_lists(y)
+        if any(np.ndim(value) == 0 and pd.isna(value) for value in y):  # numpy would make it the class "nan"
+            raise ValueError(_UNKNOWN_CLASS)
     y = np.asarray(y)
+    if y.ndim == 1 and y.dtype == object:
+        _refuse_label_lists(y)
     if y.ndim == 2 and y.shape[1] == 1 and not _is_zero_one(y):
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; it is read as one class per row.",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         y = y.ravel()
     if y.ndim == 1:
@@ -199,9 +205,13 @@ def _is_zero_one(y: np.ndarray) -> bool:
 
 
 def _class_targets(y: np.ndarray) -> Targets:
+    if not len(y):
+        raise ValueError("y has 0 rows: at least one is needed.")
+    if pd.isna(y).any():
+        raise ValueError(_UNKNOWN_CLASS)
+    if y.dtype == object:  # numbers in an object column
+        y = pd.Series(y).infer_objects().to_numpy()
     check_classification_targets(y)
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        raise ValueError("Input y contains NaN. Remove the rows whose class is unknown.")
     classes, code = np.unique(y, return_inverse=True)
     _check_label_count(len(classes))
     n = len(y)
@@ -227,7 +237,7 @@ def _label_targets(y: np.ndarray, names: np.ndarray | None) -> Targets:
         raise ValueError("Y has 0 rows: at least one is needed.")
     if not _is_zero_one(y):
         _name_bad_label(y, names)
-    positive = np.ascontiguousarray(y.astype(float) == 1 if y.dtype == object else y == 1)
+    positive = np.ascontiguousarray(y == 1 if y.dtype.kind in "biuf" else y.astype(float) == 1)
     rows, label = np.nonzero(positive)
     start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.uint64)
     classes = [np.array([0, 1])] * n_labels
@@ -244,11 +254,12 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     value = y[row, column]
     name = f"column {column}" if names is None else f"column {names[column]!r}"
     hint = "Unknown labels: a single forest needs 0 or 1 in every cell; put 0 for 'not observed'."
-    if not (isinstance(value, Real) and np.isnan(float(value))):
+    if not pd.isna(value):
         hint = (
             "Targets with several classes per column are not supported: binarise the column "
             "(sklearn.preprocessing.OneHotEncoder, pandas.get_dummies)."
         )
+    value = value.item() if isinstance(value, np.generic) else value
     raise ValueError(f"Y must hold 0 and 1 only, but {name} has {value!r} in row {row}. {hint}")
 
 
@@ -266,7 +277,9 @@ def _sparse_targets(y: Any) -> Targets:
     if not _is_zero_one(csr.data):
         at = int(np.flatnonzero(csr.data != 1)[0])
         row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
-        raise ValueError(f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at]!r} in row {row}.")
+        raise ValueError(
+            f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at].item()!r} in row {row}."
+        )
     classes = [np.array([0, 1])] * n_labels
     return Targets("multilabel", csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), n_labels, classes)
 
@@ -294,5 +307,5 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
         row = int(np.flatnonzero(weights < 0)[0])
         raise ValueError(f"Negative values in data passed to `sample_weight`: {weights[row]} in row {row}.")
     if not (weights > 0).any():
-        raise ValueError("All sample weights are 0: there is nothing to learn from.")
+        raise ValueError("All sample weights are zero: there is nothing to learn from.")
     return np.ascontiguousarray(weights)

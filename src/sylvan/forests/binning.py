@@ -108,7 +108,8 @@ def bin_matrix(
         sorted_sample = np.sort(values if sample is None else values[:, sample].copy(order="C"), axis=1)
         k = len(values)
         start, low, high = np.empty(k + 1, np.int64), np.empty(k * max_bins), np.empty(k * max_bins)
-        bin_features(values, sorted_sample, max_bins, codes[first : first + k], start, low, high)
+        sampled = sample is not None and len(sample) == _SAMPLE
+        bin_features(values, sorted_sample, max_bins, sampled, codes[first : first + k], start, low, high)
         starts.append(starts[-1][-1] + start[1:])
         lows.append(low[: start[-1]].copy())
         highs.append(high[: start[-1]].copy())

@@ -1,5 +1,6 @@
 """What all forests share: fit, predict, inspect."""
 
+import logging
 import time
 import warnings
 from typing import Any
@@ -24,7 +25,7 @@ from sylvan.base import progress_logger
 from sylvan.forests import parallel
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
-from sylvan.forests.out_of_sample import InSample
+from sylvan.forests.out_of_sample import Fit, InSample
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels.cuts import MISSING
 
@@ -105,8 +106,11 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         self.feature_importances_ = grown.importances
         self._bag = Bag(X.shape[0], n_draws, seeds, [np.packbits(_mask(f.train, used)) for f in fits], weights)
         if grown.oos_sum is not None and grown.oos_votes is not None:
+            if not isinstance(X, BinnedMatrix) and not used.all():
+                self._judge_unused(X, used, fits, grown.oos_sum)
             self.oos_proba_ = self._finish_oos(binned, grown.oos_sum, grown.oos_votes)
-        progress_logger(self.verbose).info(
+        progress_logger(self.verbose).log(
+            logging.INFO if self.verbose else logging.DEBUG,
             "%s: %d trees, %d nodes, %.1f MB in %.2f s",
             type(self).__name__,
             self.trees_.n_trees,
@@ -126,7 +130,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         check_integer("max_bins", self.max_bins, 2, MAX_BINS)
         check_choice("bootstrap", self.bootstrap, (True, False))
         check_choice("constant_features", self.constant_features, ("skip", "count"))
-        if self.out_of_sample is not None and not hasattr(self.out_of_sample, "plan"):
+        scheme = self.out_of_sample
+        if scheme is not None and (isinstance(scheme, type) or not hasattr(scheme, "plan")):
             raise ValueError(f"out_of_sample must be None, OutOfBag() or KFold(k), got {self.out_of_sample!r}.")
         if not self.bootstrap and self.max_samples is not None:
             raise ValueError("max_samples needs bootstrap=True: without it every tree sees all rows.")
@@ -154,6 +159,16 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = X.feature_names
         return X
 
+    def _judge_unused(self, X: Any, used: np.ndarray, fits: list[Fit], oos_sum: np.ndarray) -> None:
+        """Judge rows of weight 0 by their real values: they have no say in the bins and may fall between two."""
+        for i, fit in enumerate(fits):
+            trees = self.trees_.block(i * self.n_trees, (i + 1) * self.n_trees)
+            rows = fit.held[~used[fit.held]]
+            for part, block in self._dense_blocks(X[rows]):
+                total = np.zeros((1, len(block), self.n_labels_))
+                trees.add_proba(block, total)
+                oos_sum[rows[part]] = total[0]
+
     def _finish_oos(self, binned: BinnedMatrix, oos_sum: np.ndarray, oos_votes: np.ndarray) -> np.ndarray:
         """Turn sums of votes into probabilities; rows without a vote get the mean of all trees."""
         silent = np.flatnonzero(oos_votes == 0)
@@ -161,7 +176,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"{len(silent)} of {len(oos_votes)} rows were drawn by every tree and have no out-of-bag vote; they "
                 "get the mean of all trees. Grow more trees to avoid it.",
-                stacklevel=4,
+                stacklevel=3,
             )
             values = _bin_values(binned, silent)
             oos_sum[silent] = self._sum_proba(values)
@@ -259,7 +274,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
 
 
 def _check_draws(max_samples: Any, n: int) -> int:
-    if isinstance(max_samples, float) and 0.0 < max_samples <= 1.0:
+    if isinstance(max_samples, (float, np.floating)) and 0.0 < max_samples <= 1.0:
         return max(1, int(max_samples * n))
     try:
         return check_integer("max_samples", max_samples, 1)
@@ -275,9 +290,9 @@ def _check_max_features(max_features: Any, d: int) -> int:
     if isinstance(max_features, str):
         check_choice("max_features", max_features, ("sqrt", "log2"))
         return max(1, int(np.sqrt(d) if max_features == "sqrt" else np.log2(d)))
-    if isinstance(max_features, float) and 0.0 < max_features <= 1.0:
+    if isinstance(max_features, (float, np.floating)) and 0.0 < max_features <= 1.0:
         return max(1, int(max_features * d))
-    if isinstance(max_features, float):
+    if isinstance(max_features, (float, np.floating)):
         raise ValueError(f"max_features as a share must be in (0, 1], got {max_features!r}.")
     return min(d, check_integer("max_features", max_features, 1))
 

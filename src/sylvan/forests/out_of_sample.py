@@ -86,7 +86,7 @@ class KFold(BaseEstimator):
         k = check_integer("n_splits", self.n_splits, 2)
         n = targets.n_rows
         if n < k:
-            raise ValueError(f"KFold({k}) needs at least {k} rows, got {n}. Use fewer folds.")
+            raise ValueError(f"KFold({k}) needs at least {k} rows, got n_samples={n}. Use fewer folds.")
         fits = []
         for train, held in self._splitter(targets, k, random_state):
             train = train[used[train]]

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from sylvan.kernels.compile import array, f8, i8, kernel, part, u1
+from sylvan.kernels.compile import array, f8, flag, i8, kernel, part, u1
 from sylvan.kernels.cuts import MISSING
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -82,13 +82,14 @@ def _widen(values, codes, low, high):
         array(f8, 2),
         array(f8, 2),
         i8,
+        flag,
         array(u1, 2, writable=True),
         array(i8, writable=True),
         array(f8, writable=True),
         array(f8, writable=True),
     )
 )
-def bin_features(values, sorted_sample, max_bins, codes, start, low, high):
+def bin_features(values, sorted_sample, max_bins, widen, codes, start, low, high):
     """Encode features, the rows of `values`.
 
     Parameters
@@ -108,5 +109,5 @@ def bin_features(values, sorted_sample, max_bins, codes, start, low, high):
         n_bins = _find_bins(sorted_sample[f], max_bins, edges, here_low, here_high)
         start[f + 1] = start[f] + n_bins
         _encode(values[f], edges, n_bins, codes[f], below, stride)
-        if sorted_sample.shape[1] < values.shape[1]:
+        if widen:
             _widen(values[f], codes[f], here_low, here_high)

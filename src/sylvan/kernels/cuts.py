@@ -261,8 +261,11 @@ def _add_row(work, shape, k):
 
 @part
 def _score(shape, side_weight, side_squares, side_cross):
-    other_squares = shape.squares - 2.0 * side_cross + side_squares
-    return side_squares / side_weight + other_squares / (shape.weight - side_weight)
+    other_weight = shape.weight - side_weight
+    other = (shape.squares - 2.0 * side_cross + side_squares) / other_weight
+    if shape.n_bytes == 0:  # weights may be real numbers, and a side of hardly any weight win by what subtraction loses
+        other = min(other, shape.n_labels * other_weight)  # all labels in all rows
+    return side_squares / side_weight + other
 
 
 @section

@@ -1,0 +1,404 @@
+"""User input becomes canonical arrays, or an error that says what to do."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+
+from sylvan._validation import (
+    MAX_LABELS,
+    check_choice,
+    check_features,
+    check_integer,
+    check_share,
+    check_targets,
+    check_weights,
+)
+
+
+def positives(targets):
+    """Return the targets as a dense 0/1 matrix."""
+    Y = np.zeros((targets.n_rows, targets.n_labels), int)
+    for i in range(targets.n_rows):
+        Y[i, targets.label[targets.start[i] : targets.start[i + 1]]] = 1
+    return Y
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("value", [2, np.int64(2), np.uint8(2)])
+def test_integers_of_any_kind_are_integers(value):
+    assert check_integer("size", value, 1) == 2
+    assert type(check_integer("size", value, 1)) is int
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.0, 1.5, True, "2", None, np.nan, np.float64(2), np.bool_(True)])
+def test_others_are_not(value):
+    with pytest.raises(ValueError, match="size must be an integer of at least 1, got"):
+        check_integer("size", value, 1)
+
+
+def test_integer_above_the_range():
+    with pytest.raises(ValueError, match="size must be an integer from 2 to 255, got 256"):
+        check_integer("size", 256, 2, 255)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(3, 3), (200, 200), (0.25, 5), (0.21, 5), (1.0, 20), (1e-9, 1), (np.float32(0.5), 10)]
+)
+def test_share_of_twenty(value, found):
+    assert check_share("size", value, 20, 1) == found
+
+
+@pytest.mark.parametrize("value", [0, -3, 0.0, 1.5, -0.1, True, "a", None, np.nan, np.inf])
+def test_bad_share(value):
+    with pytest.raises(ValueError, match=r"size must be an integer of at least 1 or a float in \(0, 1\], got"):
+        check_share("size", value, 20, 1)
+
+
+@pytest.mark.parametrize("value", [1, 0, None, "c", ["a"]])
+def test_bad_choice(value):
+    with pytest.raises(ValueError, match="rule must be one of 'a', True, got"):
+        check_choice("rule", value, ("a", True))
+
+
+# Features
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_floats_pass_without_a_copy(dtype, order):
+    X = np.asarray(np.arange(6).reshape(3, 2), dtype=dtype, order=order)
+    found = check_features(BaseEstimator(), X, reset=True)
+    assert np.shares_memory(found, X)
+    assert found.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [int, bool, np.uint8, np.float16, object])
+def test_other_numbers_become_double(dtype):
+    X = np.array([[1, 0], [0, 1]], dtype=dtype)
+    found = check_features(BaseEstimator(), X, reset=True)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, [[1, 0], [0, 1]])
+
+
+def test_strided_rows_become_contiguous():
+    X = np.arange(24.0).reshape(6, 4)[::2, ::2]
+    found = check_features(BaseEstimator(), X, reset=True)
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, X)
+
+
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])
+def test_sparse_becomes_csr(make):
+    X = np.array([[0.0, 2.0], [np.nan, 0.0]])
+    found = check_features(BaseEstimator(), make(X), reset=True)
+    assert found.format == "csr"
+    np.testing.assert_array_equal(found.toarray(), X)
+
+
+def nullable_table():
+    return pd.DataFrame(
+        {
+            "Int64": pd.array([1, None, 3], dtype="Int64"),
+            "Float64": pd.array([0.5, 1.5, None], dtype="Float64"),
+            "boolean": pd.array([True, None, False], dtype="boolean"),
+            "plain": [1.0, np.nan, 2.0],
+            "whole": [1, 2, 3],
+            "flag": [True, False, True],
+        }
+    )
+
+
+def test_missing_values_of_nullable_columns_become_nan():
+    holder = BaseEstimator()
+    found = check_features(holder, nullable_table(), reset=True)
+    expected = [[1, 0.5, 1, 1, 1, 1], [np.nan, 1.5, np.nan, np.nan, 2, 0], [3, np.nan, 0, 2, 3, 1]]
+    np.testing.assert_array_equal(found, expected)
+    assert list(holder.feature_names_in_) == list(nullable_table().columns)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=repr)
+def test_numbers_in_an_object_column(missing):
+    X = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Series([1.5, missing], dtype=object)})
+    np.testing.assert_array_equal(check_features(BaseEstimator(), X, reset=True), [[1.0, 1.5], [2.0, np.nan]])
+
+
+BAD_COLUMNS = {
+    "object": pd.Series(["x", 1.0], dtype=object),
+    "string": pd.Series(["x", "y"], dtype="string"),
+    "str": pd.Series(["x", "y"]),
+    "category": pd.Series(["x", "y"], dtype="category"),
+    "category of numbers": pd.Series([1, 2], dtype="category"),
+    "datetime": pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"])),
+    "datetime with zone": pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"], utc=True)),
+    "timedelta": pd.Series(pd.to_timedelta([1, 2], unit="h")),
+    "period": pd.Series(pd.period_range("2020", periods=2, freq="Y")),
+    "list": pd.Series([[1], [2, 3]]),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_COLUMNS)
+def test_columns_that_are_not_numbers_are_named(kind):
+    X = pd.DataFrame({"fine": [1.0, 2.0], "odd": BAD_COLUMNS[kind], "also fine": [True, False]})
+    with pytest.raises(ValueError, match=r"not numeric: \['odd'\]\. Encode them first"):
+        check_features(BaseEstimator(), X, reset=True)
+
+
+def test_all_bad_columns_are_named():
+    X = pd.DataFrame({"a": ["x"], "b": [1], "c": ["y"]})
+    with pytest.raises(ValueError, match=r"\['a', 'c'\]"):
+        check_features(BaseEstimator(), X, reset=True)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("make", [np.array, sparse.csr_array, sparse.csc_array, pd.DataFrame])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_column_of_an_infinity_is_named(value, make, dtype):
+    X = np.ones((4, 3), dtype)
+    X[1, 0], X[2, 1] = np.nan, value
+    with pytest.raises(ValueError, match=r"infinity .* in column 1\. Replace it by a large finite number, or by NaN"):
+        check_features(BaseEstimator(), make(X), reset=True)
+
+
+def test_column_of_an_infinity_has_a_name():
+    X = pd.DataFrame({"height": [1.0, 2.0], "width": [1.0, np.inf]})
+    with pytest.raises(ValueError, match="in column 'width'"):
+        check_features(BaseEstimator(), X, reset=True)
+
+
+def test_large_finite_values_are_fine():
+    X = np.array([[1.7e308, -1.7e308], [1e308, 1e-320]])
+    np.testing.assert_array_equal(check_features(BaseEstimator(), X, reset=True), X)
+
+
+# Targets
+
+LABELS = np.array([[0, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        np.asarray,
+        np.asfortranarray,
+        lambda Y: Y.astype(bool),
+        lambda Y: Y.astype(np.float32),
+        lambda Y: Y.astype(object),
+        lambda Y: (Y == 1).astype(object),
+        lambda Y: Y.tolist(),
+        lambda Y: Y[::-1][::-1],
+        pd.DataFrame,
+        lambda Y: pd.DataFrame(Y).astype("Int64"),
+        lambda Y: pd.DataFrame(Y).astype("boolean"),
+        sparse.csr_array,
+        sparse.csc_array,
+        sparse.coo_array,
+        sparse.csr_matrix,
+        sparse.lil_array,
+        lambda Y: sparse.csr_array(Y.astype(bool)),
+        lambda Y: sparse.csr_array(Y.astype(float)),
+        lambda Y: pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(Y)),
+    ],
+)
+def test_labels_in_all_forms(make):
+    targets = check_targets(make(LABELS))
+    assert targets.kind == "multilabel"
+    assert targets.n_labels == 3
+    assert [list(c) for c in targets.classes] == [[0, 1]] * 3
+    np.testing.assert_array_equal(positives(targets), LABELS)
+
+
+def test_zeros_and_ones_that_were_read_as_text():
+    """They must not become all zeros."""
+    np.testing.assert_array_equal(positives(check_targets(LABELS.astype(str))), LABELS)
+    np.testing.assert_array_equal(positives(check_targets(pd.DataFrame(LABELS.astype(str)))), LABELS)
+
+
+def test_stored_zeros_and_unsorted_rows_of_a_sparse_matrix():
+    Y = sparse.csr_array((np.array([1, 1, 0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
+    assert list(check_targets(Y).label) == [0, 2]
+    assert Y.nnz == 3, "the user's matrix was changed"
+
+
+def test_names_of_labels():
+    assert list(check_targets(pd.DataFrame(LABELS, columns=["a", "b", "c"])).names) == ["a", "b", "c"]
+    assert check_targets(LABELS).names is None
+
+
+@pytest.mark.parametrize(
+    ("y", "kind", "classes", "codes"),
+    [
+        (["b", "a", "b"], "binary", ["a", "b"], [[1], [0], [1]]),
+        ([3, 7, 5], "multiclass", [3, 5, 7], [[1, 0, 0], [0, 0, 1], [0, 1, 0]]),
+        ([-1, 1, 1], "binary", [-1, 1], [[0], [1], [1]]),
+        ([True, False, True], "binary", [False, True], [[1], [0], [1]]),
+        ([2.0, 1.0, 2.0], "binary", [1.0, 2.0], [[1], [0], [1]]),
+        (["a", "a", "a"], "multiclass", ["a"], [[1], [1], [1]]),
+    ],
+)
+@pytest.mark.parametrize("make", [list, tuple, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
+def test_classes(y, kind, classes, codes, make):
+    targets = check_targets(make(y))
+    assert targets.kind == kind
+    assert list(targets.classes) == classes
+    np.testing.assert_array_equal(positives(targets), codes)
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", "Int64"])
+def test_classes_of_pandas_types(dtype):
+    y = pd.Series(["1", "2", "1"]).astype(int if dtype == "Int64" else str).astype(dtype)
+    targets = check_targets(y)
+    assert [str(c) for c in targets.classes] == ["1", "2"]
+    np.testing.assert_array_equal(positives(targets), [[0], [1], [0]])
+
+
+def test_column_of_classes_warns():
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        targets = check_targets(np.array([["a"], ["b"], ["c"]]))
+    assert targets.kind == "multiclass"
+
+
+def test_column_of_zeros_and_ones_is_one_label():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        targets = check_targets(np.array([[0], [1], [1]]))
+    assert (targets.kind, targets.n_labels) == ("multilabel", 1)
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, np.inf])
+@pytest.mark.parametrize("make", [np.array, sparse.csr_array, lambda Y: Y.tolist()])
+def test_value_that_is_not_a_label_is_shown(value, make):
+    Y = LABELS.astype(float)
+    Y[2, 1] = value
+    with pytest.raises(ValueError, match=rf"0 and 1 only, but column 1 has .*{value}.* in row 2\."):
+        check_targets(make(Y))
+
+
+def test_values_are_shown_plainly():
+    Y = LABELS.copy()
+    Y[2, 1] = 2
+    with pytest.raises(ValueError, match="column 1 has 2 in row 2"):
+        check_targets(Y)
+
+
+def test_name_of_the_column_is_shown():
+    Y = pd.DataFrame(LABELS, columns=["cat", "dog", "cow"])
+    Y.loc[2, "dog"] = 7
+    with pytest.raises(ValueError, match=r"column 'dog' has .*7.* in row 2"):
+        check_targets(Y)
+
+
+@pytest.mark.parametrize("dtype", [float, "Int64", "Float64", "boolean", object])
+def test_unknown_labels(dtype):
+    Y = pd.DataFrame(LABELS, columns=["cat", "dog", "cow"]).astype(dtype)
+    Y.loc[2, "dog"] = np.nan if dtype is float else pd.NA
+    with pytest.raises(ValueError, match=r"column 'dog' has .* in row 2\. Unknown labels: .* put 0 for 'not observed'"):
+        check_targets(Y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [["a", "b"], ["a", "c"]],
+        [["a"], ["a", "b"]],
+        [[], ["a", "b"]],
+        [[1], [1, 2]],
+        (("a",), ("a", "b")),
+        [{"a"}, {"b"}],
+        np.array([["a"], ["a", "b"]], dtype=object),
+        pd.Series([["a"], ["a", "b"]]),
+        pd.Series([{"a"}, {"b"}]),
+        pd.Series([("a",), ("b", "c")]),
+    ],
+    ids=str,
+)
+def test_lists_of_labels(y):
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        check_targets(y)
+
+
+@pytest.mark.parametrize("make", [list, np.array, lambda y: pd.Series(y, dtype=object), pd.Series])
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_unknown_class(make, missing):
+    y = make(["a", "b", missing]) if make is not np.array else np.array(["a", "b", missing], dtype=object)
+    with pytest.raises(ValueError, match=r"Input y contains NaN"):
+        check_targets(y)
+
+
+@pytest.mark.parametrize("y", [np.array([0.0, np.nan, 1.0]), pd.Series([0, None, 1], dtype="Int64")])
+def test_unknown_number_of_a_class(y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="Input y contains NaN"):
+            check_targets(y)
+
+
+def test_infinite_class():
+    with pytest.raises(ValueError, match="Input y contains infinity"):
+        check_targets(np.array([0.0, np.inf, 1.0]))
+
+
+def test_continuous_target():
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        check_targets(np.array([0.1, 0.7, 0.3]))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros((4, 0)), "Y has no columns"),
+        (sparse.csr_array((4, 0)), "Y has no columns"),
+        (np.zeros((0, 3)), "Y has 0 rows"),
+        (sparse.csr_array((0, 3)), "Y has 0 rows"),
+        ([], "0 rows"),
+        (np.zeros((2, 2, 2)), r"shape \(n,\) or \(n, n_labels\), got \(2, 2, 2\)"),
+        (1, r"shape \(n,\) or \(n, n_labels\), got \(\)"),
+        (sparse.coo_array(np.array([1, 0, 1])), r"sparse y must have shape \(n, n_labels\), got \(3,\)"),
+        (sparse.csr_array((2, MAX_LABELS + 1)), "at most 65536"),
+    ],
+    ids=str,
+)
+def test_bad_shapes(y, message):
+    with pytest.raises(ValueError, match=message):
+        check_targets(y)
+
+
+# Weights
+
+
+def test_no_weights():
+    assert check_weights(None, 3) is None
+
+
+@pytest.mark.parametrize("weights", [[1, 2, 3], np.array([1, 2, 3], np.float32), pd.Series([1, 2, 3]), (1, 2, 3)])
+def test_weights_in_all_forms(weights):
+    np.testing.assert_array_equal(check_weights(weights, 3), [1.0, 2.0, 3.0], strict=True)
+
+
+def test_one_weight_for_all():
+    np.testing.assert_array_equal(check_weights(2, 3), [2.0, 2.0, 2.0], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, -1, 1], "Negative values .* -1.0 in row 1"),
+        ([1, 1, np.nan], "contains nan in row 2"),
+        ([np.inf, 1, 1], "contains inf in row 0"),
+        ([0, 0, 0], "zero"),
+        ([1, 1], r"sample_weight.shape == \(2,\), expected \(3,\)"),
+        ([[1, 1, 1]], "1D array or scalar"),
+        ([[1], [1], [1]], "1D array or scalar"),
+        (["a", "b", "c"], "could not convert"),
+    ],
+    ids=str,
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        check_weights(weights, 3)
