@@ -1,0 +1,203 @@
+"""Sending rows through trees of any shape, against a walk of one row after the other."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import naive
+from strategies import COMPILED, examples, forests
+from sylvan.forests.trees import TreeArrays
+from sylvan.kernels.grow import Trees
+from sylvan.kernels.predict import find_leaves, load_columns, sum_leaf_values, write_paths
+
+N_FEATURES = 4
+BLOCK = 512  # rows that small trees take at a time
+ROWS = st.sampled_from([1, 4, 5, 64, 65, 130, BLOCK + 70] if COMPILED else [1, 4, 5, 64, 65, 90])
+
+
+def flat(trees):
+    """Write drawn trees as the flat arrays of the kernels."""
+    of_nodes = [
+        np.array([x for tree in trees for x in tree[name]], dtype)
+        for name, dtype in (
+            ("feature", np.int32),
+            ("threshold", np.float64),
+            ("left", np.int32),
+            ("missing_left", np.uint8),
+        )
+    ]
+    leaves = [leaf for tree in trees for leaf in tree["labels"]]
+    return Trees(
+        np.array([len(tree["feature"]) for tree in trees]),
+        np.array([len(tree["labels"]) for tree in trees]),
+        *of_nodes,
+        np.ones(len(of_nodes[0]), np.float32),
+        np.array([len(leaf) for leaf in leaves], np.int32),
+        np.array([label for leaf in leaves for label in leaf], np.uint16),
+        np.array([value for leaf in leaves for value in leaf.values()], np.float32),
+    )
+
+
+def rows_from(seed, n, missing=True):
+    """Small integers, which often equal a threshold, and missing values."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-4, 5, (n, N_FEATURES)).astype(float)
+    X[rng.random(X.shape) < (0.2 if missing else 0.0)] = np.nan
+    return X
+
+
+@st.composite
+def cases(draw):
+    """Trees, their `TreeArrays`, rows, and the rows as they are stored."""
+    n_labels = draw(st.sampled_from([1, 7, 8, 9, 20, 50]))
+    arrays = flat(draw(forests(N_FEATURES, n_labels)))
+    X = rows_from(draw(st.integers(0, 2**32)), draw(ROWS), missing=draw(st.booleans()))
+    stored = draw(st.sampled_from([np.asarray, np.float32, np.asfortranarray, lambda X: np.repeat(X, 2, axis=0)[::2]]))
+    return naive.split_trees(arrays, n_labels), TreeArrays(arrays, n_labels), X, stored(X)
+
+
+@given(cases())
+@examples(120, interpreted=15)
+def test_leaves_equal_walks(case):
+    trees, arrays, X, stored = case
+    expected = [[naive.walk(tree, x)[-1] for tree in trees] for x in X]
+    assert_array_equal(arrays.apply(stored), expected)
+
+
+@given(cases())
+@examples(120, interpreted=15)
+def test_sums_equal_walks(case):
+    """All trees to one sum, or each to its own; added to what is there."""
+    trees, arrays, X, stored = case
+    expected = np.array([[naive.tree_proba(tree, x) for x in X] for tree in trees])
+    before = np.full((1, len(X), arrays.n_labels), 3.0)
+    arrays.add_proba(stored, before)
+    assert_array_equal(before[0], expected.sum(axis=0) + 3)
+    each = np.full(expected.shape, 1.0)
+    arrays.add_proba(stored, each)
+    assert_array_equal(each, expected + 1)
+
+
+@given(cases())
+@examples(60, interpreted=10)
+def test_paths_equal_walks(case):
+    trees, arrays, X, stored = case
+    paths = arrays.decision_path(stored)
+    expected = np.zeros((len(X), len(arrays.feature)), int)
+    for i, x in enumerate(X):
+        for tree, first in zip(trees, arrays.node_start):
+            expected[i, first + np.array(naive.walk(tree, x))] = 1
+    assert_array_equal(paths.toarray(), expected)
+    for i in range(len(X)):
+        assert (np.diff(paths.indices[paths.indptr[i] : paths.indptr[i + 1]]) > 0).all()
+
+
+@given(
+    forests(N_FEATURES, 9), st.integers(0, 2**32), st.sampled_from([3, 70]), st.integers(0, 5), st.sampled_from([0, 99])
+)
+@examples(80, interpreted=10)
+def test_kernels_write_from_the_row_asked_for(drawn, seed, n, first, labels_per_row):
+    """The kernels themselves: n rows from row `first` on, in columns with room for more rows.
+
+    `labels_per_row` decides on the way to add, not on the sums.
+    """
+    arrays = flat(drawn)
+    trees, X = naive.split_trees(arrays, 9), rows_from(seed, first + n + 2)
+    whole = TreeArrays(arrays, 9)
+    columns = np.full((N_FEATURES, n + 4), 99.0)
+    has_missing = load_columns(X, first, n, columns)
+    assert has_missing == np.isnan(X[first : first + n]).any()
+    assert_array_equal(columns[:, :n], X[first : first + n].T)
+    assert (columns[:, n:] == 99).all()
+    nodes = (whole.node_start, whole.feature, whole.threshold, whole.child, whole.missing_left)
+    leaves = np.full((len(X), len(trees)), -9, np.int32)
+    find_leaves(columns, first, n, has_missing, *nodes, 20, leaves)
+    sums = np.zeros((1, len(X), 9))
+    sum_leaf_values(
+        columns,
+        first,
+        n,
+        has_missing,
+        *nodes,
+        whole.leaf_start,
+        whole.value_start,
+        whole.leaf_label,
+        whole.leaf_value,
+        float(labels_per_row),
+        20,
+        sums,
+    )
+    for i, x in enumerate(X):
+        inside = first <= i < first + n
+        assert leaves[i].tolist() == [naive.walk(tree, x)[-1] if inside else -9 for tree in trees]
+        assert_array_equal(sums[0, i], sum(naive.tree_proba(tree, x) for tree in trees) if inside else np.zeros(9))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (15, 33), (16, 16), (17, 40), (50, 3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_are_loaded_tile_by_tile(shape, dtype, order):
+    X = np.arange(np.prod(shape)).reshape(shape).astype(dtype, order=order)
+    columns = np.empty((shape[1], shape[0]))
+    load_columns(X, 0, shape[0], columns)
+    assert_array_equal(columns, X.T)
+
+
+def test_single_precision_values_meet_double_precision_thresholds():
+    """A value is compared as it is: 0.1 in single precision lies above 0.1 in double precision."""
+    tree = {"feature": [0, -1, -1], "threshold": [0.1, 0, 0], "left": [1, 0, 1], "missing_left": [0, 0, 0]}
+    arrays = TreeArrays(flat([{**tree, "labels": [{0: 0.5}, {}]}]), 1)
+    assert arrays.apply(np.array([[0.1]])).tolist() == [[1]]
+    assert arrays.apply(np.array([[0.1]], np.float32)).tolist() == [[2]]
+
+
+def test_infinite_thresholds_ask_for_missing_values():
+    for side in (0, 1):
+        tree = {"feature": [0, -1, -1], "threshold": [np.inf, 0, 0], "left": [1, 0, 1], "missing_left": [side, 0, 0]}
+        arrays = TreeArrays(flat([{**tree, "labels": [{0: 0.5}, {}]}]), 1)
+        X = np.tile([[1e308], [np.nan], [-1e308]], (4, 1))
+        assert arrays.apply(X)[:, 0].tolist() == [1, 2 - side, 1] * 4
+
+
+def test_trees_of_one_node():
+    stump = {"feature": [-1], "threshold": [0.0], "left": [0], "missing_left": [0], "labels": [{1: 0.25}]}
+    arrays = TreeArrays(flat([stump, stump]), 2)
+    for n in (1, 100):
+        X = rows_from(0, n)
+        assert_array_equal(arrays.apply(X), np.zeros((n, 2)))
+        total = np.zeros((1, n, 2))
+        arrays.add_proba(X, total)
+        assert_array_equal(total[0], np.tile([0, 0.5], (n, 1)))
+        assert_array_equal(arrays.decision_path(X).toarray(), np.ones((n, 2)))
+
+
+def test_trees_as_deep_as_a_chain():
+    """Each node cuts off one leaf, on either side."""
+    depth = 60
+    for chain_left in (0, 1):
+        nodes = {"feature": [0], "threshold": [0.0], "left": [0], "missing_left": [0]}
+        at = 0
+        for level in range(depth):
+            child = len(nodes["feature"])
+            nodes["feature"][at], nodes["left"][at] = 0, child
+            nodes["threshold"][at] = float(depth - level if chain_left else level)
+            for name, empty in (("feature", -1), ("threshold", 0.0), ("left", 0), ("missing_left", 0)):
+                nodes[name] += [empty, empty]
+            at = child if chain_left else child + 1
+        leaves = [k for k, feature in enumerate(nodes["feature"]) if feature < 0]
+        for number, leaf in enumerate(leaves):
+            nodes["left"][leaf] = number
+        arrays = flat([{**nodes, "labels": [{0: 1.0} for _ in leaves]}])
+        (tree,) = naive.split_trees(arrays, 1)
+        X = np.arange(-2.0, depth + 3)[:, None]
+        assert_array_equal(TreeArrays(arrays, 1).apply(X)[:, 0], [naive.walk(tree, x)[-1] for x in X])
+
+
+def test_paths_of_given_leaves():
+    """Two trees of 3 and 1 nodes: the root of the second is node 3."""
+    parent, depth = np.array([-1, 0, 0, -1]), np.array([0, 1, 1, 0], np.int32)
+    start, nodes = np.array([0, 3, 6]), np.full(7, -9)
+    write_paths(np.array([[2, 3], [1, 3]]), parent, depth, start, nodes)
+    assert nodes.tolist() == [0, 2, 3, 0, 1, 3, -9]
