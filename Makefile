@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -9,13 +10,18 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml
+$(RUNTIME): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $(RUNTIME)
+
+$(STAMP): $(RUNTIME)
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $(STAMP)
 
-demo: setup
+demo: $(RUNTIME)
+	@echo "The first run compiles the kernels, which takes about half a minute."
 	$(BIN)/python -m sylvan.demo
 
 test: setup

@@ -484,3 +484,11 @@ def test_scorer_refuses_a_list_of_probabilities(multilabel):
     forest = RandomForestClassifier(2, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="RandomForestClassifier gave a list of 4 arrays"):
         measures.micro_auroc.scorer()(forest, X, Y)
+
+
+def test_a_measure_given_as_scoring_says_how_to_make_a_scorer():
+    class Estimator:
+        def predict_proba(self, X): ...
+
+    with pytest.raises(TypeError, match=r"scoring=micro_auroc\.scorer\(\)"):
+        measures.micro_auroc(Estimator(), [[1.0]], [1])

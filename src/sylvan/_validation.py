@@ -126,6 +126,18 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     return X
 
 
+class LabelClasses(list):
+    """The classes of each label, 0 and 1: a list of arrays, as scikit-learn's multi-label classifiers have it.
+
+    Where probabilities are one array, `cross_val_predict` asks for the shape of the classes, which a list has not.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of labels, and of classes of each."""
+        return len(self), 2
+
+
 @dataclass(frozen=True)
 class Targets:
     """What a forest learns: 0/1 labels, stored as the positive labels of each row.
@@ -240,7 +252,7 @@ def _label_targets(y: np.ndarray, names: np.ndarray | None) -> Targets:
     positive = np.ascontiguousarray(y == 1 if y.dtype.kind in "biuf" else y.astype(float) == 1)
     rows, label = np.nonzero(positive)
     start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.uint64)
-    classes = [np.array([0, 1])] * n_labels
+    classes = LabelClasses([np.array([0, 1])] * n_labels)
     return Targets("multilabel", start, label.astype(np.uint32), n_labels, classes, names)
 
 
@@ -256,8 +268,8 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     hint = "Unknown labels: a single forest needs 0 or 1 in every cell; put 0 for 'not observed'."
     if not pd.isna(value):
         hint = (
-            "Targets with several classes per column are not supported: binarise the column "
-            "(sklearn.preprocessing.OneHotEncoder, pandas.get_dummies)."
+            "Turn it into 0/1 first, for example Y = (Y == 1).astype(int); a column of several classes needs one "
+            "column per class (pandas.get_dummies)."
         )
     value = value.item() if isinstance(value, np.generic) else value
     raise ValueError(f"Y must hold 0 and 1 only, but {name} has {value!r} in row {row}. {hint}")
@@ -280,7 +292,7 @@ def _sparse_targets(y: Any) -> Targets:
         raise ValueError(
             f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at].item()!r} in row {row}."
         )
-    classes = [np.array([0, 1])] * n_labels
+    classes = LabelClasses([np.array([0, 1])] * n_labels)
     return Targets("multilabel", csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), n_labels, classes)
 
 

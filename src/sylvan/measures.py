@@ -89,7 +89,7 @@ class Measure:
     uses_threshold: bool
     compute: Callable[[Array, Array], Array] = field(repr=False)
 
-    def __call__(self, Y_true: Any, Y_score: Any, *, threshold: float | Array = 0.5) -> float:
+    def __call__(self, Y_true: Any, Y_score: Any, *others: Any, threshold: float | Array = 0.5) -> float:
         """Value of the measure: the mean of its vector form over the entries that are defined.
 
         Parameters
@@ -106,6 +106,8 @@ class Measure:
         float
             NaN if the measure is defined nowhere.
         """
+        if others or hasattr(Y_true, "predict_proba"):  # called as scikit-learn calls a scorer
+            raise TypeError(f"{self.name} takes (Y_true, Y_score); as a scorer pass scoring={self.name}.scorer().")
         values = self._values(Y_true, Y_score, threshold)
         defined = values[~np.isnan(values)]
         return float(defined.mean()) if defined.size else float("nan")

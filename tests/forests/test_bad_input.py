@@ -109,7 +109,7 @@ DATA = {
     "rows differ, classes": (X, ["a", "b"] * 10, r"inconsistent numbers of samples: \[40, 20\]"),
     "rows differ, sparse": (X, sparse.csr_array(Y[:30]), r"inconsistent numbers of samples: \[40, 30\]"),
     "rows differ, binned": (BinnedMatrix.from_array(X), Y[:30], r"inconsistent numbers of samples: \[40, 30\]"),
-    "a label of 2": (X, put(Y, 2), r"0 and 1 only, but column 1 has .*2.* in row 3\. .*several classes per column"),
+    "a label of 2": (X, put(Y, 2), r"0 and 1 only, but column 1 has .*2.* in row 3\. .*one column per class"),
     "a label of -1": (X, put(Y, -1), r"column 1 has .*-1.* in row 3"),
     "a named label of 2": (X, put(pd.DataFrame(Y, columns=list("uvw")), 2), r"column 'v' has .*2.* in row 3"),
     "an unknown label": (X, put(Y, np.nan), r"column 1 has .*nan.* in row 3\. Unknown labels: .* put 0"),

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.inspection import permutation_importance
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from sklearn.multioutput import ClassifierChain
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -284,3 +284,20 @@ def test_one_line_for_each_fit_if_asked(caplog):
     finally:
         logger.setLevel(level)
     assert "RandomForest: 3 trees" in caplog.text
+
+
+def test_trees_can_be_counted_listed_and_taken_from_the_end():
+    X, Y = make_labels()
+    trees = RandomForest(4, random_state=0).fit(X, Y).trees_
+    assert len(trees) == len(list(trees)) == 4
+    np.testing.assert_array_equal(trees.tree(-1).feature, trees.tree(3).feature)
+    for index in (4, -5):
+        with pytest.raises(IndexError, match="the forest has 4 trees"):
+            trees.tree(index)
+    assert "4 trees" in repr(trees)
+
+
+def test_cross_val_predict_gives_probabilities_of_labels():
+    X, Y = make_labels()
+    proba = cross_val_predict(RandomForest(5, random_state=0), X, Y, cv=3, method="predict_proba")
+    assert proba.shape == Y.shape

@@ -32,8 +32,8 @@ def read_csv(
 ) -> Any:
     """Read a CSV file, plain or ``.gz``, with label columns and numeric features.
 
-    Columns are chosen by a name, by a list of names, by the beginning of names (``"label:"``, which is then
-    taken off the names), or by a function of the name. Labels keep the order of the file.
+    Columns are chosen by a name, by a list of names, by the beginning of names (a string that ends in
+    one of ``: _ . -``, such as ``"label:"``; it is taken off the names), or by a function of the name. Labels keep the order of the file.
 
     Parameters
     ----------
@@ -119,12 +119,12 @@ def _choose(header: list[str], wanted: Columns, argument: str) -> dict[str, str]
     """Return the chosen columns, in the order of the file, each with its name for the user."""
     if callable(wanted):
         chosen = {name: name for name in header if wanted(name)}
-    elif isinstance(wanted, str) and wanted not in header:
+    elif isinstance(wanted, str) and wanted not in header and wanted.endswith((":", "_", ".", "-")):
         chosen = {name: name.removeprefix(wanted) or name for name in header if name.startswith(wanted)}
     else:
         chosen = _choose_names(header, [wanted] if isinstance(wanted, str) else wanted, argument)
-    # Most files have no identifiers, but nobody drops a column that is not there on purpose.
-    needed = argument == "labels" or (argument == "drop" and isinstance(wanted, str))
+    # Most files have no identifiers, so the prefix "id:" may find none; other choices are meant to find something.
+    needed = argument == "labels" or (isinstance(wanted, str) and (argument, wanted) != ("ids", "id:"))
     if needed and not chosen:
         raise ValueError(f"No column was chosen by {argument}={wanted!r}; the columns are {_some(header)}.")
     return chosen

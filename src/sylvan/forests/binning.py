@@ -19,7 +19,9 @@ class BinnedMatrix:
     """Features encoded as bins of at most 255 per feature, and the real values behind the bins.
 
     A feature with at most `max_bins` distinct values keeps them all; others are cut into bins of about equally many
-    rows. Missing values (NaN) have a code of their own. Fit several forests on one `BinnedMatrix` to bin only once.
+    rows. Missing values (NaN) have a code of their own. Fit several forests on one `BinnedMatrix` to bin only once:
+    it stands for X in `fit`, on all its rows; predictions and `cross_validate` want the original X. Make one with
+    `BinnedMatrix.from_array(X)`.
 
     Attributes
     ----------
@@ -70,6 +72,8 @@ class BinnedMatrix:
 
     def hstack(self, other: "BinnedMatrix") -> "BinnedMatrix":
         """Return a matrix with the features of `other` behind those of this one, for the same rows."""
+        if not isinstance(other, BinnedMatrix):
+            raise TypeError(f"hstack needs a BinnedMatrix (BinnedMatrix.from_array), got {type(other).__name__}.")
         if self.shape[0] != other.shape[0]:
             raise ValueError(f"Cannot join {self.shape[0]} rows with {other.shape[0]} rows.")
         names = None

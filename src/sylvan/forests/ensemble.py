@@ -3,6 +3,7 @@
 import logging
 import time
 import warnings
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,9 @@ class BaseForest(ClassifierMixin, BaseEstimator):
     def _settings(self, n: int, d: int) -> Settings:
         check_integer("n_trees", self.n_trees, 1)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS)
+        check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs must be None or an integer other than 0, got {self.n_jobs!r}.")
         check_choice("bootstrap", self.bootstrap, (True, False))
         check_choice("constant_features", self.constant_features, ("skip", "count"))
         scheme = self.out_of_sample
@@ -287,14 +291,17 @@ def _check_draws(max_samples: Any, n: int) -> int:
 def _check_max_features(max_features: Any, d: int) -> int:
     if max_features is None:
         return d
-    if isinstance(max_features, str):
-        check_choice("max_features", max_features, ("sqrt", "log2"))
+    if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
         return max(1, int(np.sqrt(d) if max_features == "sqrt" else np.log2(d)))
     if isinstance(max_features, (float, np.floating)) and 0.0 < max_features <= 1.0:
         return max(1, int(max_features * d))
-    if isinstance(max_features, (float, np.floating)):
-        raise ValueError(f"max_features as a share must be in (0, 1], got {max_features!r}.")
-    return min(d, check_integer("max_features", max_features, 1))
+    try:
+        return min(d, check_integer("max_features", max_features, 1))
+    except ValueError:
+        raise ValueError(
+            f"max_features must be 'sqrt', 'log2', None, an integer of at least 1 or a float in (0, 1], got "
+            f"{max_features!r}."
+        ) from None
 
 
 def _mask(rows: np.ndarray, like: np.ndarray) -> np.ndarray:

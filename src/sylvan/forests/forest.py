@@ -27,7 +27,8 @@ class RandomForest(BaseForest):
     max_samples : int, float or None, default=None
         Number of draws per tree; a float is a share of the rows, None means as many as there are rows.
     max_bins : int, default=255
-        Bins per feature, from 2 to 255. A feature with fewer distinct values loses nothing.
+        Bins per feature, from 2 to 255. A feature with fewer distinct values loses nothing. Not used if X is a
+        `BinnedMatrix`.
     constant_features : "skip" or "count", default="skip"
         "skip": `max_features` features that vary in the node are drawn. "count": constant ones count as drawn too,
         scikit-learn's rule, which starves nodes of choices where most features are constant (sparse text).
@@ -121,7 +122,8 @@ class ExtraTrees(BaseForest):
     max_samples : int, float or None, default=None
         Number of draws per tree; a float is a share of the rows, None means as many as there are rows.
     max_bins : int, default=255
-        Bins per feature, from 2 to 255. A feature with fewer distinct values loses nothing.
+        Bins per feature, from 2 to 255. A feature with fewer distinct values loses nothing. Not used if X is a
+        `BinnedMatrix`.
     constant_features : "skip" or "count", default="skip"
         "skip": `max_features` features that vary in the node are drawn. "count": constant ones count as drawn too,
         scikit-learn's rule, which starves nodes of choices where most features are constant (sparse text).
@@ -212,7 +214,8 @@ class CompletelyRandomForest(BaseForest):
     max_samples : int, float or None, default=None
         Number of draws per tree; a float is a share of the rows, None means as many as there are rows.
     max_bins : int, default=255
-        Bins per feature, from 2 to 255. A feature with fewer distinct values loses nothing.
+        Bins per feature, from 2 to 255. A feature with fewer distinct values loses nothing. Not used if X is a
+        `BinnedMatrix`.
     constant_features : "skip" or "count", default="skip"
         As in the other forests; with one feature per node both rules draw until a feature varies.
     out_of_sample : None, OutOfBag() or KFold(k), default=None

@@ -26,22 +26,26 @@ _KEPT = (
 
 
 class Tree(NamedTuple):
-    """One tree, in scikit-learn's terms. Node 0 is the root; children come after their parent."""
+    """One tree, much as scikit-learn's `tree_`. Node 0 is the root; children come after their parent.
+
+    Attributes
+    ----------
+    feature : column that each node asks about, -1 in a leaf
+    threshold : rows with x <= threshold go left; infinite where a node only asks whether the value is missing, 0 in
+        a leaf
+    children_left, children_right : nodes that follow, -1 in a leaf
+    missing_left : whether rows with a missing value go left
+    size : weight of the training rows in each node; a row counts as often as it was drawn
+    value : sparse (n_nodes, n_labels), the probability of each label
+    """
 
     feature: np.ndarray
-    """Feature asked by each node, -1 for a leaf."""
     threshold: np.ndarray
-    """Rows with x <= threshold go left; infinite where the node only asks whether the value is missing."""
     children_left: np.ndarray
-    """Left child of each node, -1 for a leaf."""
     children_right: np.ndarray
-    """Right child of each node, -1 for a leaf."""
     missing_left: np.ndarray
-    """Whether rows with a missing value go left."""
     size: np.ndarray
-    """Weight of the training rows in each node, counting rows as often as they were drawn."""
     value: sparse.csr_array
-    """Probability of each label in each node."""
 
 
 class TreeArrays:
@@ -163,8 +167,20 @@ class TreeArrays:
         cuts = [slice(first, last)] * 2 + [nodes] * 5 + [leaves] + [values] * 2
         return TreeArrays([getattr(self, name)[cut] for name, cut in zip(_KEPT, cuts)], self.n_labels)
 
+    def __len__(self) -> int:
+        return self.n_trees
+
+    def __iter__(self) -> Iterator[Tree]:
+        return (self.tree(index) for index in range(self.n_trees))
+
+    def __repr__(self) -> str:
+        return f"TreeArrays({self.n_trees} trees, {len(self.feature)} nodes, {self.n_labels} labels)"
+
     def tree(self, index: int) -> Tree:
-        """Return one tree in scikit-learn's terms."""
+        """Return one tree, much as scikit-learn's `tree_`; negative indices count from the end."""
+        if not -self.n_trees <= index < self.n_trees:
+            raise IndexError(f"There is no tree {index}: the forest has {self.n_trees} trees.")
+        index %= self.n_trees
         one = self.block(index, index + 1)
         left = np.where(one.feature >= 0, one.child, -1)
         right = np.where(one.feature >= 0, one.child + 1, -1)
@@ -198,7 +214,9 @@ class TreeArrays:
             (self.leaf_value.astype(np.float64), self.leaf_label.astype(np.int64), self.value_start),
             shape=(len(leaf_size), self.n_labels),
         )
-        return mean @ by_leaf
+        value = mean @ by_leaf
+        value.sort_indices()
+        return value
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Return (n, n_trees), the leaf of each row in each tree as an index of its nodes."""
