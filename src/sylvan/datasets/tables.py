@@ -32,8 +32,9 @@ def read_csv(
 ) -> Any:
     """Read a CSV file, plain or ``.gz``, with label columns and numeric features.
 
-    Columns are chosen by a name, by a list of names, by the beginning of names (a string that ends in
-    one of ``: _ . -``, such as ``"label:"``; it is taken off the names), or by a function of the name. Labels keep the order of the file.
+    Columns are chosen by a name, by a list of names, by the beginning of names (a string that ends in one of
+    ``: _ . -``, such as ``"label:"``; it is taken off the names), or by a function of the name. Labels keep the
+    order of the file.
 
     Parameters
     ----------
