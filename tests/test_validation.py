@@ -373,16 +373,28 @@ def test_bad_shapes(y, message):
 
 
 def test_no_weights():
-    assert check_weights(None, 3) is None
+    assert check_weights(None, 3) == (None, 1.0)
 
 
 @pytest.mark.parametrize("weights", [[1, 2, 3], np.array([1, 2, 3], np.float32), pd.Series([1, 2, 3]), (1, 2, 3)])
 def test_weights_in_all_forms(weights):
-    np.testing.assert_array_equal(check_weights(weights, 3), [1.0, 2.0, 3.0], strict=True)
+    scaled, scale = check_weights(weights, 3)
+    assert scale == 2.0
+    np.testing.assert_array_equal(scaled, [0.5, 1.0, 1.5], strict=True)
 
 
 def test_one_weight_for_all():
-    np.testing.assert_array_equal(check_weights(2, 3), [2.0, 2.0, 2.0], strict=True)
+    scaled, scale = check_weights(2, 3)
+    assert scale == 2.0
+    np.testing.assert_array_equal(scaled, [1.0, 1.0, 1.0], strict=True)
+
+
+@pytest.mark.parametrize("largest", [5e-324, 1e-310, 1e308])
+def test_weights_at_the_ends_of_the_range(largest):
+    scaled, scale = check_weights([largest, 0.0, largest / 2**10], 3)
+    assert scaled[0] >= 1.0 or scale == 5e-324
+    assert np.isfinite(scaled).all()
+    assert scaled[1] == 0.0
 
 
 @pytest.mark.parametrize(

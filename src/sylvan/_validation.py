@@ -85,16 +85,17 @@ def _name_infinite_column(estimator: Any, X: Any) -> None:
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
-    """Say whether X is a finite float array that fits the estimator, which needs no further look (rows one by one)."""
-    return (
+    """Say whether X is a float array without infinities that fits the estimator: it needs no further look."""
+    if not (
         type(X) is np.ndarray
         and X.dtype in (np.float64, np.float32)
         and X.ndim == 2
         and X.shape[0] > 0
         and X.shape[1] == estimator.n_features_in_
         and not hasattr(estimator, "feature_names_in_")
-        and bool(np.isfinite(X.max()) and np.isfinite(X.min()))
-    )
+    ):
+        return False
+    return bool(np.isfinite(X.max()) and np.isfinite(X.min())) or not np.isinf(X).any()
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -301,10 +302,14 @@ def check_rows(n_features_rows: int, targets: Targets) -> None:
     check_consistent_length(np.empty((n_features_rows, 0)), np.empty((targets.n_rows, 0)))
 
 
-def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    """Return weights of n rows as floats, or None if there are none."""
+def check_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, float]:
+    """Return weights of n rows and their scale, or None if there are none.
+
+    Weights are divided by the scale, a power of two, so that the largest is between 1 and 2: that changes nothing but
+    keeps sums in range. Weights too small to matter beside the largest become 0.
+    """
     if sample_weight is None:
-        return None
+        return None, 1.0
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n, float(sample_weight))
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -320,4 +325,7 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray | None:
         raise ValueError(f"Negative values in data passed to `sample_weight`: {weights[row]} in row {row}.")
     if not (weights > 0).any():
         raise ValueError("All sample weights are zero: there is nothing to learn from.")
-    return np.ascontiguousarray(weights)
+    scale = float(2.0 ** np.floor(np.log2(weights.max())))
+    weights = weights / scale
+    weights[weights < 1e-100] = 0.0
+    return weights, scale

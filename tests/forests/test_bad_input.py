@@ -25,12 +25,12 @@ def put(table, value):
 
 
 SETTINGS = [
-    *[("n_trees", value, "n_trees must be an integer of at least 1") for value in (0, -1, 1.5, True, "3", None)],
+    *[("n_trees", value, "n_trees must be an integer from 1 to 131072") for value in (0, -1, 1.5, True, "3", None)],
     *[("max_bins", value, "max_bins must be an integer from 2 to 255") for value in (0, 1, 256, 2.5, True)],
     *[("max_depth", value, "max_depth must be an integer of at least 1") for value in (0, -1, 1.5, True, "a")],
     *[("min_samples_leaf", value, "min_samples_leaf must be an integer") for value in (0, 1.5, -1, 0.0, True)],
     *[("min_samples_split", value, "min_samples_split must be an integer") for value in (1, 0, 1.5, -0.5, True)],
-    *[("bootstrap", value, "bootstrap must be one of True, False") for value in ("yes", 1, None)],
+    *[("bootstrap", value, "bootstrap must be True or False") for value in ("yes", 1, None)],
     *[("constant_features", value, "must be one of 'skip', 'count'") for value in ("drop", None, True)],
     *[
         ("out_of_sample", value, r"out_of_sample must be None, OutOfBag\(\) or KFold\(k\)")

@@ -366,3 +366,53 @@ def test_weights_of_classes():
     plain = RandomForest(**settings).fit(X, y).predict_proba(X)
     weighted = RandomForest(**settings).fit(X, y, sample_weight=weights).predict_proba(X)
     assert weighted[:, 2].mean() > plain[:, 2].mean() + 0.1
+
+
+@pytest.mark.parametrize("change", ["code", "start", "order", "dtype", "empty"])
+def test_bins_that_do_not_fit_are_refused(change):
+    X, _ = make_labels()
+    good = BinnedMatrix.from_array(X, 5)
+    codes, start, low, high = (np.array(a) for a in (good.codes, good.start, good.low, good.high))
+    BinnedMatrix(codes.copy(), start.copy(), low.copy(), high.copy())
+    if change == "code":
+        codes[1, 3] = 5
+    elif change == "start":
+        start[-1] += 1
+    elif change == "order":
+        codes = np.asfortranarray(codes)
+    elif change == "dtype":
+        codes = codes.astype(np.int64)
+    else:
+        codes = codes[:, :0]
+    with pytest.raises(ValueError, match=r"codes|start"):
+        BinnedMatrix(codes, start, low, high)
+
+
+def test_bins_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        BinnedMatrix.from_array(make_labels()[0]).codes[0, 0] = 7
+
+
+@pytest.mark.parametrize("forest", [RandomForest, ExtraTrees, CompletelyRandomForest])
+@pytest.mark.parametrize("least", [5e-324, 1e-300, 1e-60])
+def test_weights_of_any_range(forest, least):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(300, 3)), np.ones((300, 1), int)
+    Y[0] = 0
+    weights = np.full(300, least)
+    fitted = forest(2, bootstrap=False, random_state=0).fit(X, Y, weights)
+    assert np.isfinite(fitted.predict_proba(X)).all()
+    assert np.isfinite(fitted.trees_.value.toarray()).all()
+    weights[0] = 1e3
+    fitted = forest(2, bootstrap=False, random_state=0).fit(X, Y, weights)
+    assert fitted.predict_proba(X)[0, 0] < 0.5
+
+
+def test_sparse_rows_become_dense_block_by_block(monkeypatch):
+    X, Y = make_labels()
+    forest = RandomForest(3, random_state=0).fit(X, Y)
+    monkeypatch.setattr("sylvan.forests.ensemble._SPARSE_BLOCK", 50 * X.shape[1])
+    rows = sparse.csr_array(X)
+    np.testing.assert_array_equal(forest.predict_proba(rows), forest.predict_proba(X))
+    np.testing.assert_array_equal(forest.apply(rows), forest.apply(X))
+    assert (forest.decision_path(rows)[0] != forest.decision_path(X)[0]).nnz == 0

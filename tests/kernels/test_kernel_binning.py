@@ -19,7 +19,8 @@ def bin_one(values, max_bins, sample=None):
     sample = np.sort(values if sample is None else np.asarray(sample, float))
     codes, start = np.empty((1, len(values)), np.uint8), np.empty(2, np.int64)
     low, high = np.full(max_bins, np.nan), np.full(max_bins, np.nan)
-    bin_features(values[None].copy(), sample[None].copy(), max_bins, len(sample) < len(values), codes, start, low, high)
+    widening = np.ones(len(values) if len(sample) < len(values) else 0, np.uint8)
+    bin_features(values[None].copy(), sample[None].copy(), max_bins, widening, codes, start, low, high)
     assert start[0] == 0
     return codes[0], low[: start[1]], high[: start[1]]
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_features, check_integer
 from sylvan.kernels.binning import bin_features
+from sylvan.kernels.cuts import MISSING
 
 MAX_BINS = 255  # code 255 is kept for missing values
 _SAMPLE = 200_000  # rows that decide on the bins; quantiles of more rows would hardly differ
@@ -49,9 +50,15 @@ class BinnedMatrix:
         low: np.ndarray,
         high: np.ndarray,
         feature_names: np.ndarray | None = None,
+        *,
+        check: bool = True,
     ) -> None:
+        if check:
+            _check_bins(codes, start, low, high)
         self.codes, self.start, self.low, self.high = codes, start, low, high
         self.feature_names = feature_names
+        for values in (codes, start, low, high):
+            values.flags.writeable = False  # kernels rely on what was checked
 
     @classmethod
     def from_array(cls, X: Any, max_bins: int = MAX_BINS) -> "BinnedMatrix":
@@ -85,11 +92,27 @@ class BinnedMatrix:
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
             names,
+            check=False,
         )
 
     def __repr__(self) -> str:
         n, d = self.shape
         return f"BinnedMatrix({n} rows, {d} features, {self.nbytes / 2**20:.1f} MiB)"
+
+
+def _check_bins(codes: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Check arrays that a user put together: kernels would read beyond them if they did not fit each other."""
+    if not (codes.dtype == np.uint8 and codes.ndim == 2 and codes.flags.c_contiguous and codes.size):
+        raise ValueError("codes must be a C-contiguous uint8 array of shape (n_features, n_rows), not empty.")
+    if not (start.dtype == np.int64 and low.dtype == high.dtype == np.float64):
+        raise ValueError("start must be int64; low and high must be float64.")
+    n_bins = np.diff(start)
+    fits = len(n_bins) == len(codes) and start[0] == 0 and start[-1] == len(low) == len(high)
+    if not (fits and n_bins.min() >= 1 and n_bins.max() <= MAX_BINS):
+        raise ValueError(f"start must give each feature 1 to {MAX_BINS} bins, which low and high must have.")
+    for feature, values in enumerate(codes):
+        if values[values != MISSING].max(initial=0) >= n_bins[feature]:
+            raise ValueError(f"codes of feature {feature} go beyond its {n_bins[feature]} bins.")
 
 
 class _NameHolder(BaseEstimator):
@@ -103,7 +126,7 @@ def bin_matrix(
     check_integer("max_bins", max_bins, 2, MAX_BINS)
     n, d = X.shape
     columns_of = _column_reader(X)
-    sample = _sample_rows(n, used)
+    sample, widening = _sample_rows(n, used)
     codes = np.empty((d, n), np.uint8)
     starts, lows, highs = [np.zeros(1, np.int64)], [], []
     width = max(1, min(d, _BLOCK_BYTES // (8 * n)))
@@ -112,12 +135,12 @@ def bin_matrix(
         sorted_sample = np.sort(values if sample is None else values[:, sample].copy(order="C"), axis=1)
         k = len(values)
         start, low, high = np.empty(k + 1, np.int64), np.empty(k * max_bins), np.empty(k * max_bins)
-        sampled = sample is not None and len(sample) == _SAMPLE
-        bin_features(values, sorted_sample, max_bins, sampled, codes[first : first + k], start, low, high)
+        bin_features(values, sorted_sample, max_bins, widening, codes[first : first + k], start, low, high)
         starts.append(starts[-1][-1] + start[1:])
         lows.append(low[: start[-1]].copy())
         highs.append(high[: start[-1]].copy())
-    return BinnedMatrix(codes, np.concatenate(starts), np.concatenate(lows), np.concatenate(highs), feature_names)
+    bins = (np.concatenate(starts), np.concatenate(lows), np.concatenate(highs))
+    return BinnedMatrix(codes, *bins, feature_names, check=False)
 
 
 def _column_reader(X: Any) -> Callable[[int, int], np.ndarray]:
@@ -128,11 +151,15 @@ def _column_reader(X: Any) -> Callable[[int, int], np.ndarray]:
     return lambda first, last: np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
 
 
-def _sample_rows(n: int, used: np.ndarray | None) -> np.ndarray | None:
-    """Choose the rows that decide on the bins: the used ones, or a fixed random sample of many; None for all."""
+def _sample_rows(n: int, used: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray]:
+    """Choose the rows that decide on the bins, None for all, and those that may widen them afterwards.
+
+    The used rows decide; of very many a fixed random sample does, and the others widen the bins.
+    """
     rows = None if used is None or used.all() else np.flatnonzero(used)
     size = n if rows is None else len(rows)
     if size <= _SAMPLE:
-        return rows
+        return rows, np.empty(0, np.uint8)
     sample = np.sort(np.random.default_rng(0).choice(size, _SAMPLE, replace=False))
-    return sample if rows is None else rows[sample]
+    widening = np.ones(n, np.uint8) if used is None else used.astype(np.uint8)
+    return sample if rows is None else rows[sample], widening

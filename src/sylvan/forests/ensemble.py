@@ -3,6 +3,7 @@
 import logging
 import time
 import warnings
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
@@ -30,6 +31,7 @@ from sylvan.forests.out_of_sample import Fit, InSample
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels.cuts import MISSING
 
+MAX_TREES = 2**17  # sums of more leaf values would not be exact
 _SMALL = 200_000  # row-tree pairs that are predicted at once, without tasks
 _SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
 
@@ -87,7 +89,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             X = check_features(self, X, reset=True)
         targets = check_targets(y)
         check_rows(X.shape[0], targets)
-        weights = check_weights(sample_weight, X.shape[0])
+        weights, scale = check_weights(sample_weight, X.shape[0])
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0
         settings = self._settings(*X.shape)
         scheme = InSample() if self.out_of_sample is None else self.out_of_sample
@@ -96,7 +98,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
         seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
         binned = self._bin(X, used)
-        grown = grow_forest(binned, targets, weights, settings, fits, n_draws, seeds, self.n_jobs)
+        grown = grow_forest(binned, targets, weights, scale, settings, fits, n_draws, seeds, self.n_jobs)
 
         self.classes_ = targets.classes
         self.n_labels_ = targets.n_labels
@@ -105,7 +107,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             self.label_names_in_ = targets.names
         self.trees_ = grown.trees
         self.feature_importances_ = grown.importances
-        self._bag = Bag(X.shape[0], n_draws, seeds, [np.packbits(_mask(f.train, used)) for f in fits], weights)
+        train = [np.packbits(_mask(fit.train, used)) for fit in fits]
+        self._bag = Bag(X.shape[0], n_draws, seeds, train, weights if any(n_draws) else None)
         if grown.oos_sum is not None and grown.oos_votes is not None:
             if not isinstance(X, BinnedMatrix) and not used.all():
                 self._judge_unused(X, used, fits, grown.oos_sum)
@@ -127,12 +130,13 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             del self.__dict__[name]
 
     def _settings(self, n: int, d: int) -> Settings:
-        check_integer("n_trees", self.n_trees, 1)
+        check_integer("n_trees", self.n_trees, 1, MAX_TREES)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS)
         check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
         if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
             raise ValueError(f"n_jobs must be None or an integer other than 0, got {self.n_jobs!r}.")
-        check_choice("bootstrap", self.bootstrap, (True, False))
+        if not isinstance(self.bootstrap, (bool, np.bool_)):
+            raise ValueError(f"bootstrap must be True or False, got {self.bootstrap!r}.")
         check_choice("constant_features", self.constant_features, ("skip", "count"))
         scheme = self.out_of_sample
         if scheme is not None and (isinstance(scheme, type) or not hasattr(scheme, "plan")):
@@ -141,7 +145,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             raise ValueError("max_samples needs bootstrap=True: without it every tree sees all rows.")
         return Settings(
             max_features=_check_max_features(self.max_features, d),
-            max_depth=2**62 if self.max_depth is None else check_integer("max_depth", self.max_depth, 1),
+            max_depth=2**62 if self.max_depth is None else min(check_integer("max_depth", self.max_depth, 1), 2**62),
             min_leaf=check_share("min_samples_leaf", self.min_samples_leaf, n, 1),
             min_split=check_share("min_samples_split", self.min_samples_split, n, 2),
             random_cut=self._random_cut,
@@ -202,12 +206,14 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
         return check_features(self, X, reset=False)
 
-    def _dense_blocks(self, X: Any) -> list[tuple[slice, np.ndarray]]:
-        """Cut sparse rows into dense blocks; dense rows are one block."""
+    def _dense_blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Cut sparse rows into dense blocks, made one after the other; dense rows are one block."""
         if not sparse.issparse(X):
-            return [(slice(None), X)]
+            yield slice(None), X
+            return
         step = max(1, _SPARSE_BLOCK // X.shape[1])
-        return [(slice(i, i + step), X[i : i + step].toarray()) for i in range(0, X.shape[0], step)]
+        for i in range(0, X.shape[0], step):
+            yield slice(i, i + step), X[i : i + step].toarray()
 
     def _sum_proba(self, X: np.ndarray) -> np.ndarray:
         """Sum the trees' label probabilities of dense rows."""
@@ -215,12 +221,12 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         if len(X) * self.trees_.n_trees < _SMALL or effective_n_jobs(self.n_jobs) == 1:
             self.trees_.add_proba(X, total)
             return total[0]
-        (shared,) = parallel.share([X])
-        blocks = parallel.cut_into_blocks(self.trees_.n_trees, len(X), self.n_jobs)
-        trees = parallel.share([self.trees_.block(block.start, block.stop) for block in blocks])
-        tasks = [(shared, part) for part in trees]
-        for part in parallel.run(_predict_block, tasks, self.n_jobs):
-            total += part
+        # Rows are cut, not trees: a block of rows meets each tree once, a block of trees would meet all rows again.
+        (trees,) = parallel.share([self.trees_])
+        blocks = parallel.cut_into_blocks(len(X), self.trees_.n_trees, self.n_jobs)
+        parts = parallel.run(_predict_block, [(X[block], trees) for block in blocks], self.n_jobs)
+        for block, part in zip(blocks, parts):
+            total[:, block] = part
         return total[0]
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -252,6 +258,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             proba[:, rows] = part
         if self._kind == "binary":
             return np.concatenate([1.0 - proba, proba], axis=2)
+        if self._kind == "multiclass":
+            proba /= proba.sum(axis=2, keepdims=True)
         return proba
 
     def apply(self, X: Any) -> np.ndarray:
@@ -281,10 +289,11 @@ def _check_draws(max_samples: Any, n: int) -> int:
     if isinstance(max_samples, (float, np.floating)) and 0.0 < max_samples <= 1.0:
         return max(1, int(max_samples * n))
     try:
-        return check_integer("max_samples", max_samples, 1)
+        return check_integer("max_samples", max_samples, 1, n)
     except ValueError:
         raise ValueError(
-            f"max_samples must be None, an integer of at least 1 or a float in (0, 1], got {max_samples!r}."
+            f"max_samples must be None, an integer from 1 to the number of rows ({n}) or a float in (0, 1], got "
+            f"{max_samples!r}."
         ) from None
 
 

@@ -55,6 +55,7 @@ def grow_forest(
     binned: BinnedMatrix,
     targets: Targets,
     weights: np.ndarray | None,
+    scale: float,
     settings: Settings,
     fits: list[Fit],
     n_draws: list[int],
@@ -63,10 +64,6 @@ def grow_forest(
 ) -> Grown:
     """Grow one tree for each fit and each of its seeds (n_fits, n_trees), from `n_draws` rows of the fit each."""
     n, d = binned.shape
-    scale = 1.0
-    if weights is not None:  # by a power of two, which changes nothing but keeps sums in range
-        scale = 2.0 ** np.floor(np.log2(weights.max()))
-        weights = weights / scale
     # Bits are counted in single precision, which is exact for whole weights: draws, or none given.
     bits = label_bits(targets) if weights is None or all(n_draws) else np.empty((n, 0), np.uint8)
     data = parallel.share([binned.codes, binned.start, binned.low, binned.high, targets.start, targets.label, bits])
@@ -91,8 +88,9 @@ def grow_forest(
     total = importances.sum()
     if total > 0:
         importances /= total
-    if scale != 1.0 and not any(n_draws):
-        blocks = [trees._replace(size=(trees.size * np.float64(scale)).astype(np.float32)) for trees in blocks]
+    if not any(n_draws):  # sizes in the user's units, as far as single precision reaches
+        least, most = np.finfo(np.float32).tiny, np.finfo(np.float32).max
+        blocks = [t._replace(size=np.clip(t.size * np.float64(scale), least, most).astype(np.float32)) for t in blocks]
     return Grown(TreeArrays.concatenate(blocks, targets.n_labels), importances, oos_sum, oos_votes)
 
 

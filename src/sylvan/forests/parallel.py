@@ -1,4 +1,4 @@
-"""Blocks of trees as joblib tasks.
+"""Blocks of trees to grow, or of rows to predict, as joblib tasks.
 
 Kernels release the GIL, so threads are the default; `joblib.parallel_config` may choose processes or a dask cluster
 instead. Results do not depend on how trees are cut into blocks: sums of leaf values are exact (`sylvan.kernels.grow`).
@@ -16,11 +16,14 @@ from joblib.parallel import get_active_backend
 _BLOCK_WORK = 1_000_000  # row-tree pairs, which take a second or two to grow
 
 
-def cut_into_blocks(n_trees: int, n_rows: int, n_jobs: int | None) -> list[slice]:
-    """Cut trees into blocks: some for each worker, and none so large that an interrupt would have to wait long."""
+def cut_into_blocks(n: int, cost: int, n_jobs: int | None) -> list[slice]:
+    """Cut n trees that meet `cost` rows each (or the reverse) into blocks.
+
+    There are some for each worker, and none is so large that an interrupt would have to wait long.
+    """
     workers = effective_n_jobs(n_jobs)
-    n_blocks = max(n_trees * n_rows // _BLOCK_WORK, 4 * workers if workers > 1 else 1)
-    edges = np.linspace(0, n_trees, min(n_trees, n_blocks) + 1).astype(int)
+    n_blocks = max(n * cost // _BLOCK_WORK, 4 * workers if workers > 1 else 1)
+    edges = np.linspace(0, n, min(n, n_blocks) + 1).astype(int)
     return [slice(a, b) for a, b in pairwise(edges)]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import types
 
-from sylvan.kernels.compile import array, f8, flag, i8, kernel, part, u1
+from sylvan.kernels.compile import array, f8, i8, kernel, part, u1
 from sylvan.kernels.cuts import MISSING
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -68,11 +68,11 @@ def _encode(values, edges, n_bins, codes, below, stride):
 
 
 @part
-def _widen(values, codes, low, high):
-    """Make each bin's range hold all its values, if the bins were chosen from a sample."""
-    for i in range(values.size):
+def _widen(values, codes, used, low, high):
+    """Make each bin's range hold the values of all used rows, if the bins were chosen from a sample."""
+    for i in range(used.size):
         code, x = codes[i], np.float64(values[i])
-        if code != MISSING:
+        if code != MISSING and used[i]:
             low[code] = min(low[code], x)
             high[code] = max(high[code], x)
 
@@ -82,20 +82,21 @@ def _widen(values, codes, low, high):
         array(f8, 2),
         array(f8, 2),
         i8,
-        flag,
+        array(u1),
         array(u1, 2, writable=True),
         array(i8, writable=True),
         array(f8, writable=True),
         array(f8, writable=True),
     )
 )
-def bin_features(values, sorted_sample, max_bins, widen, codes, start, low, high):
+def bin_features(values, sorted_sample, max_bins, used, codes, start, low, high):
     """Encode features, the rows of `values`.
 
     Parameters
     ----------
     values : (d, n)
     sorted_sample : (d, m), the values that decide on the bins, in ascending order, NaN last
+    used : (n,), which rows widen the ranges of the bins beyond the sample; empty if the sample is all there is
     codes : (d, n), written: the bin of each value, MISSING for NaN
     start : (d + 1,), written: where the bins of each feature start in `low` and `high`
     low, high : (d * max_bins,), written: the smallest and largest value in each bin
@@ -109,5 +110,4 @@ def bin_features(values, sorted_sample, max_bins, widen, codes, start, low, high
         n_bins = _find_bins(sorted_sample[f], max_bins, edges, here_low, here_high)
         start[f + 1] = start[f] + n_bins
         _encode(values[f], edges, n_bins, codes[f], below, stride)
-        if widen:
-            _widen(values[f], codes[f], here_low, here_high)
+        _widen(values[f], codes[f], used, here_low, here_high)

@@ -31,7 +31,7 @@ from sylvan.kernels.rng import random_below, random_unit
 
 LEAF = -1  # "feature" of a leaf
 
-# Leaf values and importances are multiples of 2**-36 (an error below 1e-11). Sums of up to 2**17 of them are exact in
+# Leaf values (single precision) and importances are multiples of 2**-36. Sums of up to 2**17 of them are exact in
 # double precision, so a forest's mean does not depend on the order in which trees or blocks of trees are added.
 _GRID = 68719476736.0
 _ONE = np.uint64(1)
@@ -110,12 +110,7 @@ def _count_labels(rows, row_weight, labels, n_labels, tally, seen):
             row = rows[k]
             for b in range(n_bytes):
                 add_lanes(tally, b, LANES_OF_BYTE, np.uint64(labels.bits[row, b]), row_weight[row])
-        weight = flat[flat.size - 1]
-        for label in range(n_labels):
-            if flat[label] > 0.0:
-                seen[n_seen] = label
-                n_seen += 1
-        return weight, n_seen
+        return flat[flat.size - 1], _list_labels(flat, n_labels, seen)
     for k in range(rows.size):
         row = np.uint64(rows[k])
         w = row_weight[row]
@@ -126,8 +121,22 @@ def _count_labels(rows, row_weight, labels, n_labels, tally, seen):
                 seen[n_seen] = label
                 n_seen += 1
             flat[label] += w
-    _sort_labels(seen, n_seen)
+    if n_seen * n_seen < n_labels:
+        _sort_labels(seen, n_seen)
+    else:
+        n_seen = _list_labels(flat, n_labels, seen)
     return weight, n_seen
+
+
+@part
+def _list_labels(flat, n_labels, seen):
+    """List the labels that have a weight; return their number."""
+    n_seen = 0
+    for label in range(n_labels):
+        if flat[label] > 0.0:
+            seen[n_seen] = label
+            n_seen += 1
+    return n_seen
 
 
 @part
