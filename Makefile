@@ -30,7 +30,7 @@ test: setup
 # What takes long or needs extra machinery: dask clusters, fresh processes, coverage of kernels without the JIT.
 test-all: setup
 	$(BIN)/python -m pytest -m slow
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" tests/kernels
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" tests/kernels --cov=sylvan.kernels --cov-report=term-missing:skip-covered
 	$(BIN)/python -m pytest --doctest-modules src/sylvan --ignore=src/sylvan/demo.py
 
 lint: setup
