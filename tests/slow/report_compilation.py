@@ -1,6 +1,7 @@
 """Use forests and print, as JSON, which kernels were loaded from numba's cache and which were compiled.
 
-Arguments: `fit FILE` fits a forest and pickles it; `predict FILE` predicts with it; `import MODULE` only imports.
+Arguments: `fit FILE` fits a forest and pickles it; `predict FILE` predicts with it; `import MODULE` imports a module and
+loads its kernels.
 """
 
 import importlib
@@ -11,7 +12,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
+
+from sylvan.kernels.compile import Kernel
 
 
 def main(action, name):
@@ -25,9 +27,12 @@ def main(action, name):
         for module in list(sys.modules.values())
         if module.__name__.startswith("sylvan.kernels") or module.__name__ == name
         for value in vars(module).values()
-        if isinstance(value, Dispatcher)
+        if isinstance(value, Kernel) and (action != "import" or value.__module__ == name)
     }
-    stats = [function.stats for function in functions.values()]
+    if action != "predict":  # all kernels are wanted, not only those in use
+        for function in functions.values():
+            function.load()
+    stats = [function._compiled.stats for function in functions.values() if function._compiled]
     report = {
         "hits": sum(sum(one.cache_hits.values()) for one in stats),
         "misses": sum(sum(one.cache_misses.values()) for one in stats),

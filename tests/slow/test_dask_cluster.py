@@ -116,8 +116,10 @@ def test_prediction_is_the_same_and_data_is_sent_once(kind, table, client, log):
     np.testing.assert_array_equal(here, there)
     blocks = [key for key in log.sent if is_block(key)]
     assert len(blocks) > 2
-    (rows,) = [key for key, size in log.payload.items() if size > X.nbytes]
-    assert _n_copies_sent(rows, log, client) <= 2
+    rows_sent = sum(log.payload[key] * log.sent[key] for key in blocks)
+    assert X.nbytes < rows_sent < 1.2 * X.nbytes  # each row goes to one worker
+    (trees,) = [key for key, size in log.payload.items() if size > forest.nbytes and key not in blocks]
+    assert _n_copies_sent(trees, log, client) <= 2
 
 
 def test_forests_fitted_inside_dask_tasks_do_not_block_each_other(client):

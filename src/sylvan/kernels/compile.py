@@ -1,8 +1,8 @@
 """How kernels are compiled: explicit signatures, no GIL, results kept on disk.
 
-A signature makes numba compile when the module is imported, so that no user thread ever waits for the compiler
-inside a fit. The machine code is stored next to the source or, where that is read-only, in the user's cache folder;
-where neither can be written the kernels still compile, once per process.
+A kernel is compiled when it is first called, for its signatures only; importing stays quick. The machine code is stored
+next to the source or, where that is read-only, in the user's cache folder; where neither can be written the kernels
+still compile, once per process.
 
 Three habits keep kernels fast, all seen in the machine code:
 - numbers used as an index are unsigned or come from `range(n)`; for others numba adds Python's "negative means from
@@ -11,6 +11,7 @@ Three habits keep kernels fast, all seen in the machine code:
 - elements are copied in loops, not by slice assignment, which allocates.
 """
 
+import threading
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -41,20 +42,41 @@ def array(dtype: types.Type, ndim: int = 1, *, writable: bool = False) -> types.
     return types.Array(dtype, ndim, "C", readonly=not writable)
 
 
-def kernel(*signatures: Any) -> Callable[[Callable], Callable]:
-    """Compile a function that Python calls, for the given signatures."""
+class Kernel:
+    """A function that is compiled, or loaded from the disk, when it is first called."""
 
-    def compile_and_cache(function: Callable) -> Callable:
-        name = function.__qualname__
-        function.__qualname__ = f"{name}_{_SOURCES}"  # becomes the name of the stored file
-        try:
-            return njit(list(signatures), cache=True, **_OPTIONS)(function)
-        except Exception:  # nothing can be stored, or what is stored is damaged; an error of the kernel comes again
-            return njit(list(signatures), **_OPTIONS)(function)
-        finally:
-            function.__qualname__ = name
+    def __init__(self, function: Callable, signatures: tuple[Any, ...]) -> None:
+        self.function, self.signatures = function, signatures
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self._compiled: Callable | None = None
+        self._lock = threading.Lock()
 
-    return compile_and_cache
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        return (self._compiled or self.load())(*arguments)
+
+    def load(self) -> Callable:
+        """Return the compiled function."""
+        with self._lock:
+            if self._compiled is None:
+                self._compiled = _compile(self.function, list(self.signatures))
+        return self._compiled
+
+
+def _compile(function: Callable, signatures: list[Any]) -> Callable:
+    name = function.__qualname__
+    function.__qualname__ = f"{name}_{_SOURCES}"  # becomes the name of the stored file
+    try:
+        return njit(signatures, cache=True, **_OPTIONS)(function)
+    except Exception:  # nothing can be stored, or what is stored is damaged; an error of the kernel comes again
+        return njit(signatures, **_OPTIONS)(function)
+    finally:
+        function.__qualname__ = name
+
+
+def kernel(*signatures: Any) -> Callable[[Callable], Kernel]:
+    """Make a function that Python calls a kernel, for the given signatures."""
+    return lambda function: Kernel(function, signatures)
 
 
 def part(function: Callable) -> Callable:
