@@ -1,7 +1,7 @@
 """Use forests and print, as JSON, which kernels were loaded from numba's cache and which were compiled.
 
-Arguments: `fit FILE` fits a forest and pickles it; `predict FILE` predicts with it; `import MODULE` imports a module and
-loads its kernels.
+Arguments: `fit FILE` fits a forest and pickles it; `predict FILE` predicts with it; `import MODULE` imports a module
+and loads its kernels.
 """
 
 import importlib
