@@ -42,6 +42,7 @@ REAL = ("emotions", "yeast", "CAL500", "medical", "scene", "birds")
 PEERS = {"RF": RandomForestRegressor, "ET": ExtraTreesRegressor}
 CLASSIFIERS = {"RF": RandomForestClassifier, "ET": ExtraTreesClassifier}
 OURS = {"RF": RandomForest, "ET": ExtraTrees}
+SETTINGS = {"max_features": "sqrt", "min_samples_leaf": 5, "max_samples": 0.5, "bootstrap": True}
 FIT = "data,forest,trees,sklearn,ours count,ours binned,classifier,x regressor,x binned,x classifier"
 PARITY = "data,forest,nodes sklearn,nodes count,nodes %,auc sklearn,auc count,auc diff"
 DEFAULT = "data,forest,sklearn,ours skip,x default,auc sklearn,auc skip,AP count,AP skip"
@@ -97,24 +98,12 @@ def cpu(function, *arguments):
     return time.process_time() - began, result
 
 
-def settings(n_trees, seed):
-    return {
-        "max_features": "sqrt",
-        "min_samples_leaf": 5,
-        "max_samples": 0.5,
-        "bootstrap": True,
-        "random_state": seed,
-    }, n_trees
-
-
 def ours(kind, n_trees, seed, rule):
-    common, n_trees = settings(n_trees, seed)
-    return OURS[kind](n_trees, constant_features=rule, out_of_sample=OutOfBag(), **common)
+    return OURS[kind](n_trees, constant_features=rule, out_of_sample=OutOfBag(), random_state=seed, **SETTINGS)
 
 
 def peer(kind, n_trees, seed, classes=PEERS):
-    common, n_trees = settings(n_trees, seed)
-    return classes[kind](n_trees, oob_score=True, n_jobs=1, **common)
+    return classes[kind](n_trees, oob_score=True, n_jobs=1, random_state=seed, **SETTINGS)
 
 
 def peer_nodes(model):

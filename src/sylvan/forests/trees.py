@@ -11,18 +11,7 @@ from sylvan.kernels import grow
 from sylvan.kernels.predict import find_leaves, load_columns, sum_leaf_values, write_paths
 
 _BLOCK_NUMBERS = 1 << 22  # feature values and label sums that are in hand at a time
-_KEPT = (
-    "n_nodes",
-    "n_leaves",
-    "feature",
-    "threshold",
-    "child",
-    "missing_left",
-    "size",
-    "leaf_length",
-    "leaf_label",
-    "leaf_value",
-)
+_KEPT = grow.Trees._fields
 
 
 class Tree(NamedTuple):
