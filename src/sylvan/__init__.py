@@ -1,7 +1,9 @@
 """Sylvan: deep forests for tabular data with incomplete labels.
 
-`sylvan.forests` has the forests, `sylvan.datasets` data and readers, `sylvan.measures` multi-label measures. They are
-imported when they are first used, so that `import sylvan` costs next to nothing.
+The algorithms are functions that return a configured `DeepForestClassifier`: `cafe_slc`, `slcforest`, `gcforest`, ...
+(`sylvan.algorithms` has the table). Their parts are in `sylvan.forests`, `sylvan.augment`, `sylvan.impute` and
+`sylvan.length`; `sylvan.datasets` has data and readers, `sylvan.measures` multi-label measures. All are imported when
+they are first used, so that `import sylvan` costs next to nothing.
 """
 
 from importlib import import_module
@@ -9,13 +11,20 @@ from typing import Any
 
 __version__ = "0.1.0.dev0"
 
-_MODULES = ("datasets", "forests", "measures")
-__all__ = ["__version__", *_MODULES]
+_MODULES = ("algorithms", "augment", "datasets", "forests", "impute", "length", "measures")
+_ALGORITHMS = ("cafe", "cafe_fla", "cafe_os", "cafe_slc", "flaforest", "gcforest", "lcforest", "rf_et", "slcforest")
+_NAMES = dict.fromkeys(_ALGORITHMS, "algorithms") | {
+    "DeepForestClassifier": "cascade",
+    "apply_suggestions": "suggestions",
+}
+__all__ = ["__version__", *_MODULES, *_NAMES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"sylvan.{name}")
+    if name in _NAMES:
+        return getattr(import_module(f"sylvan.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'sylvan' has no attribute {name!r}")
 
 

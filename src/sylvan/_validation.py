@@ -33,6 +33,17 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> i
     raise ValueError(f"{name} must be an integer {bound}, got {value!r}.")
 
 
+def check_number(name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False) -> float:
+    """Return `value` if it is a number in [low, high], or in (low, high] if `open_low`."""
+    if isinstance(value, Real) and not isinstance(value, bool) and not np.isnan(float(value)):
+        number = float(value)
+        if (number > low if open_low else number >= low) and number <= high:
+            return number
+    least = f"greater than {low:g}" if open_low else f"of at least {low:g}"
+    most = "" if np.isinf(high) else f" and at most {high:g}"
+    raise ValueError(f"{name} must be a number {least}{most}, got {value!r}.")
+
+
 def check_share(name: str, value: Any, n: int, low: int) -> int:
     """Return a number of things out of `n`, given as an integer of at least `low` or as a share in (0, 1]."""
     if _is_integer(value) and value >= low:
@@ -266,7 +277,7 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     row, column = np.argwhere(wrong)[0]
     value = y[row, column]
     name = f"column {column}" if names is None else f"column {names[column]!r}"
-    hint = "Unknown labels: a single forest needs 0 or 1 in every cell; put 0 for 'not observed'."
+    hint = "Unknown labels: a single forest cannot learn them; put 0 for 'not observed', or use a cascade."
     if not pd.isna(value):
         hint = (
             "Turn it into 0/1 first, for example Y = (Y == 1).astype(int); a column of several classes needs one "
@@ -297,9 +308,100 @@ def _sparse_targets(y: Any) -> Targets:
     return Targets("multilabel", csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), n_labels, classes)
 
 
+@dataclass(frozen=True)
+class WeakLabels:
+    """Labels of which some may be missing.
+
+    Attributes
+    ----------
+    targets : the observed ones; unknown cells count as 0
+    observed : (n, n_labels) bool
+    candidates : (n, n_labels) bool, cells that may be positive although they were not observed
+    index : names of the rows, if they had any
+    """
+
+    targets: Targets
+    observed: np.ndarray
+    candidates: np.ndarray
+    index: pd.Index | None
+
+
+def check_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto") -> WeakLabels:
+    """Read labels in which positives may be missing: 0/1, with NaN or another value for unknown cells.
+
+    Zeros may be positive too unless they are trusted, which they are, by default, if there are unknown cells.
+    Where each row has one of several classes, there is nothing to complete.
+    """
+    check_choice("trust_zeros", trust_zeros, ("auto", True, False))
+    index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
+    filled, unknown = _split_unknown(y, unknown_label)
+    targets = check_targets(filled)
+    observed = dense_labels(targets)
+    if targets.kind == "multiclass":
+        return WeakLabels(targets, observed, np.zeros_like(observed), index)
+    trusted = unknown is not None if trust_zeros == "auto" else trust_zeros
+    if unknown is None:
+        candidates = np.zeros_like(observed) if trusted else ~observed
+    else:
+        candidates = unknown if trusted else ~observed
+    return WeakLabels(targets, observed, candidates, index)
+
+
+def dense_labels(targets: Targets) -> np.ndarray:
+    """Return labels as an (n, n_labels) array of bools."""
+    labels = np.zeros((targets.n_rows, targets.n_labels), bool)
+    start = targets.start.astype(np.int64)
+    rows = np.repeat(np.arange(targets.n_rows), start[1:] - start[:-1])
+    labels[rows, targets.label] = True
+    return labels
+
+
+def _split_unknown(y: Any, unknown_label: Any) -> tuple[Any, np.ndarray | None]:
+    """Return y with 0 in unknown cells, and where they were; None if there are none."""
+    if sparse.issparse(y):
+        y = sparse.csr_array(y, copy=True)
+        unknown_data = _equals(y.data, unknown_label)
+        if not unknown_data.any():
+            return y, None
+        marks = sparse.csr_array((unknown_data, y.indices, y.indptr), shape=y.shape).toarray().astype(bool)
+        y.data[unknown_data] = 0
+        return y, marks
+    if not isinstance(y, pd.DataFrame):
+        if isinstance(y, (list, tuple)):
+            _refuse_label_lists(y)
+        values = np.asarray(y)
+        if values.ndim != 2:
+            return y, None
+        y = values
+    unknown = _equals(np.asarray(y), unknown_label)
+    if not unknown.any():
+        return y, None
+    return y.mask(unknown, 0) if isinstance(y, pd.DataFrame) else np.where(unknown, 0, y), unknown
+
+
+def _equals(values: np.ndarray, label: Any) -> np.ndarray:
+    missing = pd.isna(values)
+    if pd.isna(label):
+        return missing
+    return missing | (np.where(missing, 0, values) == label if label != 0 else np.zeros(values.shape, bool))
+
+
 def check_rows(n_features_rows: int, targets: Targets) -> None:
     """Check that X and y have the same number of rows."""
     check_consistent_length(np.empty((n_features_rows, 0)), np.empty((targets.n_rows, 0)))
+
+
+def check_groups(groups: Any, n: int) -> np.ndarray | None:
+    """Return the group of each of n rows as a number, or None if there are none."""
+    if groups is None:
+        return None
+    groups = np.asarray(groups)
+    if groups.shape != (n,):
+        raise ValueError(f"groups must have one entry for each of the {n} rows, got shape {groups.shape}.")
+    if pd.isna(groups).any():
+        row = int(np.flatnonzero(pd.isna(groups))[0])
+        raise ValueError(f"groups has a missing value in row {row}; every row needs a group.")
+    return np.unique(groups, return_inverse=True)[1]
 
 
 def check_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, float]:

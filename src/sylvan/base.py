@@ -1,26 +1,280 @@
-"""The contracts between the parts of a deep forest."""
+"""The contracts between the parts of a deep forest, and the parts that do nothing."""
 
 import logging
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 
 @runtime_checkable
 class Forest(Protocol):
     """What a cascade needs of a forest.
 
-    `fit(X, Y)` learns; `predict_proba(X)` returns (n, n_labels) probabilities; `oos_proba_` holds those of the training
-    rows from trees that did not see them.
+    `fit(X, Y)` learns 0/1 labels `(n, n_labels)`; `predict_proba(X)` returns `(n, n_labels)` probabilities;
+    `oos_proba_` holds those of the training rows from trees that did not see them.
+
+    `encode(X)` turns columns into the form that `fit` likes best (bins, say) and `join(parts)` puts such parts side by
+    side: columns that several forests or layers share are encoded once. Forests with the same `encoding` share them.
     """
 
     oos_proba_: np.ndarray
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Forest":
-        """Learn from rows of features and 0/1 labels."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "Forest":
+        """Learn from rows of features, as they are or encoded, and 0/1 labels."""
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each label."""
+
+    @property
+    def encoding(self) -> Any:
+        """What tells one encoding from another: hashable."""
+
+    def encode(self, X: Any, used: np.ndarray | None = None) -> Any:
+        """Encode columns; only rows marked in `used` may have a say in how."""
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Put encoded columns of the same rows side by side."""
+
+
+@dataclass(frozen=True)
+class LabelState:
+    """What is known of the labels between two layers. A value: steps make new ones, arrays are read-only.
+
+    Attributes
+    ----------
+    observed : (n, n_labels) bool, the positives that were given; never changes
+    current : (n, n_labels) bool, what the next layer learns: observed positives and imputed ones
+    candidates : (n, n_labels) bool, cells that may be imputed
+    since : (n, n_labels) int16, the layer at which a cell was first imputed, 0 if never
+    active : (n_labels,) bool, labels that may still be imputed
+    layer : number of layers that have spoken
+    frequency : (n_labels,) estimate of c = P(observed | positive), or None before it is made
+    bound : (n_labels,) estimate of the number of positives, or None
+    """
+
+    observed: np.ndarray
+    current: np.ndarray
+    candidates: np.ndarray
+    since: np.ndarray
+    active: np.ndarray
+    layer: int = 0
+    frequency: np.ndarray | None = None
+    bound: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    @classmethod
+    def start(cls, observed: np.ndarray, candidates: np.ndarray | None = None) -> "LabelState":
+        """Return the state before layer 1: all zeros are candidates unless told otherwise, nothing is imputed.
+
+        A label without a positive, or without a candidate, is inactive.
+        """
+        observed = np.array(observed, dtype=bool)
+        candidates = ~observed if candidates is None else np.asarray(candidates, dtype=bool) & ~observed
+        active = np.logical_and(observed.any(axis=0), candidates.any(axis=0))
+        return cls(observed, observed, candidates, np.zeros(observed.shape, np.int16), active)
+
+    def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
+        """Return the state after a layer: `imputed` cells are filled, as far as they are candidates.
+
+        Observed positives stay whatever an imputer says.
+        """
+        imputed = imputed & self.candidates
+        layer = self.layer + 1
+        since = np.where(imputed & (self.since == 0), np.int16(layer), self.since)
+        return replace(
+            self, current=self.observed | imputed, since=since, active=self.active & active, layer=layer, **estimates
+        )
+
+    @property
+    def imputed(self) -> np.ndarray:
+        """Cells that are filled now, (n, n_labels) bool."""
+        return self.current & ~self.observed
+
+
+class LayerRecord(NamedTuple):
+    """One line of a cascade's history.
+
+    Attributes
+    ----------
+    layer : number of the layer, from 1
+    score : measure of its out-of-sample probabilities against the observed labels
+    greater_is_better : direction of the measure
+    imputed : cells that are filled after the layer
+    active : labels that may still be imputed
+    seconds : wall time of the layer
+    """
+
+    layer: int
+    score: float
+    greater_is_better: bool
+    imputed: int
+    active: int
+    seconds: float
+
+    @property
+    def quality(self) -> float:
+        """The score, turned so that greater is better; minus infinity where it is not defined."""
+        if np.isnan(self.score):
+            return -np.inf
+        return self.score if self.greater_is_better else -self.score
+
+
+class LayerView(NamedTuple):
+    """What an augmenter sees of a layer.
+
+    Attributes
+    ----------
+    forests : the fitted forests, one for each slot
+    input_of : function of the slot: the real-valued columns (n, d) that its forest learns from or is asked about
+    probas : (n_forests, n, n_labels); out-of-sample on training rows
+    labels : (n, n_labels) bool, what the forests learnt; None at prediction
+    random_state : seed for what the augmenter draws; None at prediction
+    """
+
+    forests: Sequence[Any]
+    input_of: Callable[[int], Any]
+    probas: np.ndarray
+    labels: np.ndarray | None = None
+    random_state: int | None = None
+
+
+class Augmenter(Protocol):
+    """Makes new features of a layer for the next one: a block of columns for each forest.
+
+    A cascade fits a clone for each layer.
+    """
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Learn from the training rows and return their blocks, one (n, width) array for each forest."""
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the blocks of new rows, as wide as those of the training rows."""
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return a name for each column of a block."""
+
+
+class LabelImputer(Protocol):
+    """Decides which unobserved labels the next layer takes for positives. Holds no state of its own."""
+
+    def begin(
+        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+    ) -> LabelState:
+        """Return the state before layer 1."""
+
+    def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
+        """Return the state after a layer with out-of-sample probabilities (n_forests, n, n_labels)."""
+
+    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
+        """Return (n_labels,) P(cell is 1 in the labels a layer learnt | label truly present).
+
+        `trained` is the state that the layer learnt from, `after` that after its step. A probability of the layer
+        divided by it is a probability that the label is truly present. 1 where nothing is known.
+        """
+
+    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+        """Return (n, n_labels) bool: cells of new rows to be filled; `state` is that after the last layer's step."""
+
+
+class LengthControl(Protocol):
+    """Says when to stop growing and how many layers to keep: pure functions of the history."""
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Say whether no further layer is wanted."""
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Return the number of layers to keep."""
+
+
+class NoFeatures(BaseEstimator):
+    """The augmenter that makes no features: every layer sees X alone."""
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return blocks without columns."""
+        return self.transform(view)
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return blocks without columns."""
+        return [np.empty((view.probas.shape[1], 0)) for _ in view.forests]
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return no names."""
+        return []
+
+
+class KeepLabels(BaseEstimator):
+    """The imputer that imputes nothing.
+
+    Parameters
+    ----------
+    frequency : frequency estimator or None, default=None
+        Estimates c = P(observed | positive) of each label on the way, from the first layer's probabilities, for
+        `label_frequency_` and `decision_threshold="calibrated"`; the labels stay as they are.
+    """
+
+    def __init__(self, frequency: Any = None) -> None:
+        self.frequency = frequency
+
+    def begin(
+        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+    ) -> LabelState:
+        """Return the state before layer 1; no label is active."""
+        state = LabelState.start(observed, candidates)
+        state = replace(state, active=np.zeros_like(state.active))
+        if self.frequency is None or self.frequency.uses_proba:
+            return state
+        return replace(state, frequency=np.array(self.frequency.estimate(X, observed, random_state=random_state)))
+
+    def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
+        """Return the same labels; after layer 1 with their frequency, if it was asked for."""
+        frequency = state.frequency
+        if frequency is None and self.frequency is not None:
+            frequency = np.array(self.frequency.estimate(None, state.observed, proba=probas.mean(axis=0)))
+        return state.advance(state.imputed, state.active, frequency=frequency)
+
+    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
+        """Return the estimated frequency, 1 where there is none."""
+        return known_frequency(after)
+
+    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+        """Say what would be predicted: p > 0.5, or 0.5 times the frequency if it is known."""
+        return probas.mean(axis=0) > 0.5 * known_frequency(state)
+
+
+def known_frequency(state: LabelState) -> np.ndarray:
+    """Return the estimated frequency of each label, 1 where there is no usable estimate."""
+    if state.frequency is None:
+        return np.ones(state.observed.shape[1])
+    usable = np.isfinite(state.frequency) & (state.frequency > 0)
+    return np.where(usable, np.minimum(state.frequency, 1.0), 1.0)
+
+
+class FixedLength(BaseEstimator):
+    """Grow a fixed number of layers and keep them all.
+
+    Parameters
+    ----------
+    n : int or None, default=None
+        Number of layers; None: as many as `max_layers` allows.
+    """
+
+    def __init__(self, n: int | None = None) -> None:
+        self.n = n
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Stop at n layers."""
+        return self.n is not None and len(history) >= self.n
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Keep all layers."""
+        return len(history)
 
 
 def progress_logger(verbose: int) -> logging.Logger:

@@ -1,5 +1,6 @@
 """Forests of decision trees for multi-label, multi-class and binary targets."""
 
+from sylvan.forests.adapter import from_sklearn
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.forest import CompletelyRandomForest, ExtraTrees, RandomForest
 from sylvan.forests.out_of_sample import KFold, OutOfBag
@@ -14,4 +15,5 @@ __all__ = [
     "RandomForest",
     "Tree",
     "TreeArrays",
+    "from_sklearn",
 ]

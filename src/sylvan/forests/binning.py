@@ -1,6 +1,6 @@
 """Features as bins: one byte per value, computed once and shared by all forests that learn from the same rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class BinnedMatrix:
     @classmethod
     def from_array(cls, X: Any, max_bins: int = MAX_BINS) -> "BinnedMatrix":
         """Bin the columns of an array, table or sparse matrix."""
-        holder = _NameHolder()
+        holder = NameHolder()
         X = check_features(holder, X, reset=True)
         return bin_matrix(X, max_bins, feature_names=getattr(holder, "feature_names_in_", None))
 
@@ -81,17 +81,22 @@ class BinnedMatrix:
         """Return a matrix with the features of `other` behind those of this one, for the same rows."""
         if not isinstance(other, BinnedMatrix):
             raise TypeError(f"hstack needs a BinnedMatrix (BinnedMatrix.from_array), got {type(other).__name__}.")
-        if self.shape[0] != other.shape[0]:
-            raise ValueError(f"Cannot join {self.shape[0]} rows with {other.shape[0]} rows.")
-        names = None
-        if self.feature_names is not None and other.feature_names is not None:
-            names = np.concatenate([self.feature_names, other.feature_names])
-        return BinnedMatrix(
-            np.concatenate([self.codes, other.codes]),
-            np.concatenate([self.start, self.start[-1] + other.start[1:]]),
-            np.concatenate([self.low, other.low]),
-            np.concatenate([self.high, other.high]),
-            names,
+        return BinnedMatrix.join([self, other])
+
+    @classmethod
+    def join(cls, parts: Sequence["BinnedMatrix"]) -> "BinnedMatrix":
+        """Return a matrix with the features of all parts, in their order, for the same rows."""
+        for part in parts:
+            if part.shape[0] != parts[0].shape[0]:
+                raise ValueError(f"Cannot join {parts[0].shape[0]} rows with {part.shape[0]} rows.")
+        names = [part.feature_names for part in parts if part.feature_names is not None]
+        ends = np.cumsum([0] + [part.start[-1] for part in parts])
+        return cls(
+            np.concatenate([part.codes for part in parts]),
+            np.concatenate([[0]] + [end + part.start[1:] for end, part in zip(ends, parts)]),
+            np.concatenate([part.low for part in parts]),
+            np.concatenate([part.high for part in parts]),
+            np.concatenate(names) if len(names) == len(parts) else None,
             check=False,
         )
 
@@ -115,7 +120,7 @@ def _check_bins(codes: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.
             raise ValueError(f"codes of feature {feature} go beyond its {n_bins[feature]} bins.")
 
 
-class _NameHolder(BaseEstimator):
+class NameHolder(BaseEstimator):
     """Takes the names that scikit-learn's validation leaves on an estimator."""
 
 

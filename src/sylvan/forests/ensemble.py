@@ -3,7 +3,7 @@
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._validation import (
     check_choice,
     check_features,
+    check_groups,
     check_integer,
     check_rows,
     check_share,
@@ -25,7 +26,7 @@ from sylvan._validation import (
 )
 from sylvan.base import progress_logger
 from sylvan.forests import parallel
-from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
+from sylvan.forests.binning import MAX_BINS, BinnedMatrix, NameHolder, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample
 from sylvan.forests.trees import TreeArrays
@@ -64,7 +65,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "BaseForest":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "BaseForest":
         """Grow the trees.
 
         Parameters
@@ -75,6 +76,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         sample_weight : (n,), optional
             With `bootstrap=True` rows are drawn in proportion to their weight (as in scikit-learn 1.9, but the number
             of draws does not depend on the scale of the weights); without, they count by their weight.
+        groups : (n,), optional
+            Rows of a group (a patient, a site) stay together in the folds of `KFold` out-of-sample probabilities.
 
         Returns
         -------
@@ -93,7 +96,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0
         settings = self._settings(*X.shape)
         scheme = InSample() if self.out_of_sample is None else self.out_of_sample
-        fits = scheme.plan(targets, used, self.bootstrap, random_state)
+        fits = scheme.plan(targets, used, self.bootstrap, random_state, check_groups(groups, X.shape[0]))
         n_draws = [self._n_draws(len(fit.train)) for fit in fits]
         seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
         seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
@@ -277,6 +280,24 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         """Return (n_trees, n), how often each tree drew each training row. Drawn again from the trees' seeds."""
         check_is_fitted(self, "trees_")
         return self._bag.counts()
+
+    @property
+    def random_cuts(self) -> bool:
+        """Whether trees draw their cuts at random instead of searching the best."""
+        return self._random_cut
+
+    @property
+    def encoding(self) -> tuple[str, int]:
+        """What tells the form in which the forest likes its features from others."""
+        return "bins", self.max_bins
+
+    def encode(self, X: Any, used: np.ndarray | None = None) -> BinnedMatrix:
+        """Bin columns for `fit`; rows marked in `used` (all by default) decide on the bins."""
+        return bin_matrix(check_features(NameHolder(), X, reset=True), self.max_bins, used=used)
+
+    def join(self, parts: Sequence[BinnedMatrix]) -> BinnedMatrix:
+        """Put binned columns of the same rows side by side."""
+        return BinnedMatrix.join(parts)
 
     @property
     def nbytes(self) -> int:

@@ -4,13 +4,13 @@ A scheme turns into a list of `Fit`s: which rows trees may draw and which rows t
 `n_trees` trees is grown for each of them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.model_selection import KFold as _PlainKFold
-from sklearn.model_selection import StratifiedKFold
 
 from sylvan._validation import Targets, check_integer
 
@@ -41,13 +41,22 @@ class OutOfBag(BaseEstimator):
     """
 
     def plan(
-        self, targets: Targets, used: np.ndarray, bootstrap: bool, random_state: np.random.RandomState
+        self,
+        targets: Targets,
+        used: np.ndarray,
+        bootstrap: bool,
+        random_state: np.random.RandomState,
+        groups: np.ndarray | None = None,
     ) -> list[Fit]:
         """Return the fits this scheme asks for; `used` marks rows with a positive weight."""
         if not bootstrap:
             raise ValueError(
                 "OutOfBag() needs trees that leave rows out: set bootstrap=True, or use KFold(k) out-of-sample "
                 "probabilities instead."
+            )
+        if groups is not None:
+            raise ValueError(
+                "OutOfBag() cannot keep groups together, since trees draw single rows: use out_of_sample=KFold(k)."
             )
         return [Fit(np.flatnonzero(used), np.flatnonzero(~used), True)]
 
@@ -62,8 +71,12 @@ class KFold(BaseEstimator):
     n_splits : int, default=5
         Number of folds.
     stratify : bool, default=True
-        Whether folds keep the shares of the classes, for targets of one class per row. Multi-label rows are always
-        split at random. A class with fewer rows than folds switches it off.
+        Whether folds keep the shares of the classes, where each row has one class (or there is one label). Other
+        multi-label rows are split at random. A class with fewer rows than folds switches it off.
+
+    Notes
+    -----
+    With `groups` in `fit`, rows of a group are in the same fold.
 
     Examples
     --------
@@ -80,36 +93,65 @@ class KFold(BaseEstimator):
         self.stratify = stratify
 
     def plan(
-        self, targets: Targets, used: np.ndarray, bootstrap: bool, random_state: np.random.RandomState
+        self,
+        targets: Targets,
+        used: np.ndarray,
+        bootstrap: bool,
+        random_state: np.random.RandomState,
+        groups: np.ndarray | None = None,
     ) -> list[Fit]:
         """Return the fits this scheme asks for; `used` marks rows with a positive weight."""
         k = check_integer("n_splits", self.n_splits, 2)
         n = targets.n_rows
         if n < k:
             raise ValueError(f"KFold({k}) needs at least {k} rows, got n_samples={n}. Use fewer folds.")
+        if groups is not None and len(np.unique(groups)) < k:
+            raise ValueError(f"KFold({k}) needs at least {k} groups, got {len(np.unique(groups))}. Use fewer folds.")
         fits = []
-        for train, held in self._splitter(targets, k, random_state):
+        seed = random_state.randint(np.iinfo(np.int32).max)
+        codes = _class_codes(targets, k) if self.stratify else None
+        for train, held in _split(targets.n_rows, k, seed, codes, groups):
             train = train[used[train]]
             if not len(train):
                 raise ValueError(f"KFold({k}) leaves a fold without a row of positive weight. Use fewer folds.")
             fits.append(Fit(train, held, False))
         return fits
 
-    def _splitter(self, targets: Targets, k: int, random_state: np.random.RandomState) -> Any:
-        seed = random_state.randint(np.iinfo(np.int32).max)
-        n = targets.n_rows
-        if self.stratify and targets.kind != "multilabel":
-            codes = targets.label if targets.kind == "multiclass" else np.diff(targets.start.astype(np.int64))
-            if np.bincount(codes, minlength=1).min() >= k:
-                return StratifiedKFold(k, shuffle=True, random_state=seed).split(np.empty((n, 0)), codes)
-        return _PlainKFold(k, shuffle=True, random_state=seed).split(np.empty((n, 0)))
+
+def _class_codes(targets: Targets, k: int) -> np.ndarray | None:
+    """Return the class of each row, or None if rows have no single class or a class has fewer than k rows."""
+    n_positive = np.diff(targets.start.astype(np.int64))
+    if targets.n_labels == 1:
+        codes = n_positive
+    elif (n_positive == 1).all():
+        codes = targets.label.astype(np.int64)
+    else:
+        return None
+    sizes = np.bincount(codes)
+    return codes if sizes[sizes > 0].min() >= k else None
+
+
+def _split(
+    n: int, k: int, seed: int, codes: np.ndarray | None, groups: np.ndarray | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Split n rows into k folds: keep groups together if given, and shares of the classes if given."""
+    if groups is None:
+        splitter = _PlainKFold if codes is None else StratifiedKFold
+    else:
+        splitter = GroupKFold if codes is None else StratifiedGroupKFold
+    return splitter(k, shuffle=True, random_state=seed).split(np.empty((n, 0)), codes, groups)
 
 
 class InSample(BaseEstimator):
     """No out-of-sample probabilities: every row trains and none is asked about. The null object behind `None`."""
 
     def plan(
-        self, targets: Targets, used: np.ndarray, bootstrap: bool, random_state: np.random.RandomState
+        self,
+        targets: Targets,
+        used: np.ndarray,
+        bootstrap: bool,
+        random_state: np.random.RandomState,
+        groups: np.ndarray | None = None,
     ) -> list[Fit]:
         """Return one fit on all rows."""
         return [Fit(np.flatnonzero(used), np.empty(0, np.int64), False)]

@@ -1,0 +1,624 @@
+"""The published algorithms: each is a few declarative lines that return a configured `DeepForestClassifier`.
+
+=========== ===================== ============= =================== ========= ====================== ===============
+name        forests               out of sample augmenter           crossover imputer                length
+=========== ===================== ============= =================== ========= ====================== ===============
+rf_et       RF + ET               out-of-bag    none                no        none                   1 layer
+gcforest    2 RF + 2 random       3 folds       output space        no        none                   first drop
+lcforest    RF + random           5 folds       output space        no        label complement, TIcE imputation ends
+cafe        RF + ET               out-of-bag    embedding           yes       none                   best layer
+cafe_os     RF + ET               out-of-bag    embedding + output  yes       none                   best layer
+slcforest   RF + ET               out-of-bag    output space        yes       strict complement      best layer >= 2
+flaforest   RF + ET               out-of-bag    output space        yes       fluid addition         best layer >= 2
+cafe_slc    RF + ET               out-of-bag    embedding + output  yes       strict complement      best layer >= 2
+cafe_fla    RF + ET               out-of-bag    embedding + output  yes       fluid addition         best layer >= 2
+=========== ===================== ============= =================== ========= ====================== ===============
+
+RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws. Shared arguments: `n_trees`, `max_layers`,
+`scoring`, `n_jobs`, `random_state`, `verbose`; any other parameter of `DeepForestClassifier` may be given by name and
+replaces the recipe's.
+
+One deviation is common to all: one fit of a layer's forests serves its features, the imputer, the score and the
+prediction, where the published code fits up to eight forests a layer (`separate_forests=True` comes close), and
+training rows get out-of-sample features, where it uses in-sample ones (`OutputSpace(in_sample=True)`).
+
+References
+----------
+.. [1] Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019 (gcForest).
+.. [2] Q.-W. Wang, L. Yang and Y.-F. Li, Learning from weak-label data: a deep forest expedition, AAAI 2020 (LCForest).
+.. [3] P. Ilídio, R. Cerri, C. Vens and F. K. Nakano, Deep forests with tree-embeddings and label imputation for
+   weak-label learning, IJCNN 2024 (CaFE, CaFE-OS, SLCForest, FLAForest, CaFE-SLC, CaFE-FLA: "the CaFE paper").
+"""
+
+from typing import Any
+
+from sylvan.augment import OutputSpace, TreeEmbedding, Union
+from sylvan.cascade import DeepForestClassifier
+from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
+from sylvan.impute import FluidLabelAddition, LabelComplement, StrictLabelComplement, TIcE
+from sylvan.length import BestLayer, FixedLength, ImputationLimit, ScoreDrop
+
+__all__ = ["cafe", "cafe_fla", "cafe_os", "cafe_slc", "flaforest", "gcforest", "lcforest", "rf_et", "slcforest"]
+
+
+def _pair(n_trees: int, min_samples_leaf: Any, constant_features: str) -> list[Any]:
+    """Return the forests of the CaFE paper: RF and ET, half samples, out-of-bag."""
+    settings: dict[str, Any] = {
+        "bootstrap": True,
+        "max_samples": 0.5,
+        "min_samples_leaf": min_samples_leaf,
+        "constant_features": constant_features,
+    }
+    return [
+        RandomForest(n_trees, out_of_sample=OutOfBag(), **settings),
+        ExtraTrees(n_trees, out_of_sample=OutOfBag(), **settings),
+    ]
+
+
+def _cascade(options: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
+    """Return a cascade by the recipe; what the user gave by name wins."""
+    return DeepForestClassifier(**(recipe | options))
+
+
+def rf_et(
+    n_trees: int = 150,
+    *,
+    max_layers: int = 1,
+    min_samples_leaf: Any = 5,
+    constant_features: str = "skip",
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """The plain pair of forests: one layer of RF + ET, the baseline of the CaFE paper.
+
+    Parameters
+    ----------
+    n_trees : int, default=150
+        Trees of each forest.
+    max_layers : int, default=1
+        Has no effect: there is one layer. (Every algorithm takes it.)
+    min_samples_leaf : int or float, default=5
+        Rows that each leaf must have.
+    constant_features : "skip" or "count", default="skip"
+        How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import rf_et
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = rf_et(n_trees=10, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_pair(n_trees, min_samples_leaf, constant_features),
+        length=FixedLength(1),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def gcforest(
+    n_trees: int = 500,
+    *,
+    max_layers: int = 20,
+    n_folds: int = 3,
+    scoring: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """gcForest: a cascade on class vectors that stops when its score drops.
+
+    Defaults are those of the paper's figure: two random forests and two completely random ones, 3-fold class vectors.
+    `forests=rf_et().forests` gives the variant that the CaFE paper compares with.
+
+    Parameters
+    ----------
+    n_trees : int, default=500
+        Trees of each forest and fold.
+    max_layers : int, default=20
+        Most layers to grow.
+    n_folds : int, default=3
+        Folds for out-of-sample class vectors; the forests of all folds are kept.
+    scoring : str, Measure or None, default=None
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    Deep forest [1]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import gcforest
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = gcforest(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=2 * [RandomForest(n_trees, out_of_sample=KFold(n_folds))]
+        + 2 * [CompletelyRandomForest(n_trees, out_of_sample=KFold(n_folds))],
+        augment=OutputSpace(),
+        length=ScoreDrop(),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def lcforest(
+    n_trees: int = 200,
+    *,
+    max_layers: int = 10,
+    n_folds: int = 5,
+    threshold: float = 0.4,
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """LCForest: labels that all forests agree on are added until each label has enough.
+
+    The number of positives of each label is estimated by TIcE.
+
+    Parameters
+    ----------
+    n_trees : int, default=200
+        Trees of each forest and fold.
+    max_layers : int, default=10
+        Most layers to grow.
+    n_folds : int, default=5
+        Folds for out-of-sample class vectors; the forests of all folds are kept.
+    threshold : float, default=0.4
+        Probability that every forest must give to a label.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    LCForest paper [2]_ of `sylvan.algorithms`. Deviation: labels are predicted at 0.5, not by the largest class.
+
+    Examples
+    --------
+    >>> from sylvan import lcforest
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = lcforest(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=[
+            RandomForest(n_trees, out_of_sample=KFold(n_folds)),
+            CompletelyRandomForest(n_trees, out_of_sample=KFold(n_folds)),
+        ],
+        augment=OutputSpace(),
+        impute=LabelComplement(TIcE(min_t=5), threshold=threshold),
+        length=ImputationLimit(),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def cafe(
+    n_trees: int = 150,
+    *,
+    max_layers: int = 11,
+    min_samples_leaf: Any = 5,
+    constant_features: str = "skip",
+    n_components: Any = 0.8,
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """CaFE: a cascade on tree embeddings.
+
+    Each forest sees X and the tree embedding of the other forest of the layer before.
+    The layer is chosen by its out-of-sample score, not by its training score as published.
+
+    Parameters
+    ----------
+    n_trees : int, default=150
+        Trees of each forest.
+    max_layers : int, default=11
+        Most layers to grow.
+    min_samples_leaf : int or float, default=5
+        Rows that each leaf must have.
+    constant_features : "skip" or "count", default="skip"
+        How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    n_components : float, int or None, default=0.8
+        Share of variance, or number of components, that tree embeddings keep.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import cafe
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = cafe(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_pair(n_trees, min_samples_leaf, constant_features),
+        augment=TreeEmbedding(n_components),
+        crossover=True,
+        length=BestLayer(),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def cafe_os(
+    n_trees: int = 150,
+    *,
+    max_layers: int = 11,
+    min_samples_leaf: Any = 5,
+    constant_features: str = "skip",
+    n_components: Any = 0.8,
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """CaFE-OS: a cascade on tree embeddings and probabilities.
+
+    Each forest sees X and the tree embedding and the probabilities of the other forest of the layer before.
+    The layer is chosen by its out-of-sample score, not by its training score as published.
+
+    Parameters
+    ----------
+    n_trees : int, default=150
+        Trees of each forest.
+    max_layers : int, default=11
+        Most layers to grow.
+    min_samples_leaf : int or float, default=5
+        Rows that each leaf must have.
+    constant_features : "skip" or "count", default="skip"
+        How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    n_components : float, int or None, default=0.8
+        Share of variance, or number of components, that tree embeddings keep.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import cafe_os
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = cafe_os(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_pair(n_trees, min_samples_leaf, constant_features),
+        augment=Union([TreeEmbedding(n_components), OutputSpace()]),
+        crossover=True,
+        length=BestLayer(),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def slcforest(
+    n_trees: int = 150,
+    *,
+    max_layers: int = 11,
+    min_samples_leaf: Any = 5,
+    constant_features: str = "skip",
+    threshold: float = 0.5,
+    threshold_on: str = "proba",
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """SLCForest: a cascade on probabilities that adds the best ranked labels, up to an estimated number.
+
+    See `sylvan.impute.StrictLabelComplement`.
+
+    Parameters
+    ----------
+    n_trees : int, default=150
+        Trees of each forest.
+    max_layers : int, default=11
+        Most layers to grow.
+    min_samples_leaf : int or float, default=5
+        Rows that each leaf must have.
+    constant_features : "skip" or "count", default="skip"
+        How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    threshold : float, default=0.5
+        θ of the imputer.
+    threshold_on : "proba" or "scaled", default="proba"
+        Whether p (Eq. 8) or p / c (the published runs) is compared with the threshold.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import slcforest
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = slcforest(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_pair(n_trees, min_samples_leaf, constant_features),
+        augment=OutputSpace(),
+        crossover=True,
+        impute=StrictLabelComplement(threshold=threshold, threshold_on=threshold_on),
+        length=BestLayer(first=2),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def flaforest(
+    n_trees: int = 150,
+    *,
+    max_layers: int = 11,
+    min_samples_leaf: Any = 5,
+    constant_features: str = "skip",
+    threshold: float = 0.5,
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """FLAForest: a cascade on probabilities that adds labels above a threshold of their own.
+
+    See `sylvan.impute.FluidLabelAddition`.
+
+    Parameters
+    ----------
+    n_trees : int, default=150
+        Trees of each forest.
+    max_layers : int, default=11
+        Most layers to grow.
+    min_samples_leaf : int or float, default=5
+        Rows that each leaf must have.
+    constant_features : "skip" or "count", default="skip"
+        How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    threshold : float, default=0.5
+        θ of the imputer.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import flaforest
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = flaforest(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_pair(n_trees, min_samples_leaf, constant_features),
+        augment=OutputSpace(),
+        crossover=True,
+        impute=FluidLabelAddition(threshold=threshold),
+        length=BestLayer(first=2),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def cafe_slc(
+    n_trees: int = 150,
+    *,
+    max_layers: int = 11,
+    min_samples_leaf: Any = 5,
+    constant_features: str = "skip",
+    n_components: Any = 0.8,
+    threshold: float = 0.5,
+    threshold_on: str = "proba",
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """CaFE-SLC: tree embeddings and probabilities, and the best ranked labels added up to an estimated number.
+
+    See `sylvan.augment.TreeEmbedding` and `sylvan.impute.StrictLabelComplement`.
+
+    Parameters
+    ----------
+    n_trees : int, default=150
+        Trees of each forest.
+    max_layers : int, default=11
+        Most layers to grow.
+    min_samples_leaf : int or float, default=5
+        Rows that each leaf must have.
+    constant_features : "skip" or "count", default="skip"
+        How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    n_components : float, int or None, default=0.8
+        Share of variance, or number of components, that tree embeddings keep.
+    threshold : float, default=0.5
+        θ of the imputer.
+    threshold_on : "proba" or "scaled", default="proba"
+        Whether p (Eq. 8) or p / c (the published runs) is compared with the threshold.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import cafe_slc
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = cafe_slc(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_pair(n_trees, min_samples_leaf, constant_features),
+        augment=Union([TreeEmbedding(n_components), OutputSpace()]),
+        crossover=True,
+        impute=StrictLabelComplement(threshold=threshold, threshold_on=threshold_on),
+        length=BestLayer(first=2),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def cafe_fla(
+    n_trees: int = 150,
+    *,
+    max_layers: int = 11,
+    min_samples_leaf: Any = 5,
+    constant_features: str = "skip",
+    n_components: Any = 0.8,
+    threshold: float = 0.5,
+    scoring: Any = "micro_auroc",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """CaFE-FLA: tree embeddings and probabilities, and labels above a threshold of their own added.
+
+    See `sylvan.augment.TreeEmbedding` and `sylvan.impute.FluidLabelAddition`.
+
+    Parameters
+    ----------
+    n_trees : int, default=150
+        Trees of each forest.
+    max_layers : int, default=11
+        Most layers to grow.
+    min_samples_leaf : int or float, default=5
+        Rows that each leaf must have.
+    constant_features : "skip" or "count", default="skip"
+        How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    n_components : float, int or None, default=0.8
+        Share of variance, or number of components, that tree embeddings keep.
+    threshold : float, default=0.5
+        θ of the imputer.
+    scoring : str, Measure or None, default="micro_auroc"
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+
+    Examples
+    --------
+    >>> from sylvan import cafe_fla
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = cafe_fla(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_pair(n_trees, min_samples_leaf, constant_features),
+        augment=Union([TreeEmbedding(n_components), OutputSpace()]),
+        crossover=True,
+        impute=FluidLabelAddition(threshold=threshold),
+        length=BestLayer(first=2),
+        max_layers=max_layers,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )

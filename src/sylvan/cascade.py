@@ -1,0 +1,606 @@
+"""The cascade: layer after layer of forests, each learning from X and from what the layer before it found out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.utils import Tags, check_random_state, compute_sample_weight, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan import suggestions
+from sylvan._validation import (
+    Targets,
+    WeakLabels,
+    check_features,
+    check_groups,
+    check_integer,
+    check_number,
+    check_rows,
+    check_weak_labels,
+    check_weights,
+)
+from sylvan.base import FixedLength, KeepLabels, LabelState, NoFeatures
+from sylvan.checkpoints import Checkpoints, NoCheckpoints, fingerprint
+from sylvan.growth import Plan, Stage, grow
+from sylvan.layer import MAX_SEED, TrainingRows
+from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
+from sylvan.progress import CallbackSupportMixin, Progress, warn_once, with_callbacks
+from sylvan.suggestions import apply_suggestions
+
+_BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
+_NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state")
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """What a fitted cascade knows beside its public attributes."""
+
+    kind: str
+    thresholds: np.ndarray
+    labels: LabelState
+    probability: np.ndarray
+    impute: Any
+    rows: pd.Index
+    label_names: list[Any]
+
+
+class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
+
+    Layer 1 learns the labels from X. Every further layer learns them from X and from the features that the augmenter
+    makes of the layer before; between two layers the imputer may add labels that were probably missed. Training rows
+    get out-of-sample features throughout. The published algorithms are ready-made: `sylvan.cafe_slc()` and others.
+
+    Parameters
+    ----------
+    forests : list of forests, or function of the layer number that returns one
+        Each keeps out-of-sample probabilities: `out_of_sample=OutOfBag()` or `KFold(k)`. Other estimators may stand
+        in through `sylvan.forests.from_sklearn`. The cascade sets their `random_state`.
+    augment : augmenter or None, default=None
+        `OutputSpace`, `TreeEmbedding`, `Union` of `sylvan.augment`; None: layers see X only.
+    impute : imputer or None, default=None
+        `StrictLabelComplement`, `FluidLabelAddition`, `LabelComplement` of `sylvan.impute`; None: `KeepLabels()`.
+    length : length control or None, default=None
+        `BestLayer`, `Patience`, `ScoreDrop`, ... of `sylvan.length`; None: `FixedLength()`, all layers are kept.
+    crossover : bool, default=False
+        Whether a forest sees only the features made by the other forests of the layer before.
+    max_layers : int, default=11
+        Most layers to grow.
+    scoring : str, Measure or None, default=None
+        Measure of a layer's out-of-sample probabilities against the observed labels (`sylvan.measures`). None: the
+        share of wrong predictions for classes, micro AUROC for labels, whose order survives missing positives.
+    decision_threshold : float or "calibrated", default=0.5
+        A label is predicted where its probability is greater. "calibrated": than 0.5 times the share c of a label's
+        positives that the last layer was told of, which needs an imputer with a frequency estimate.
+    separate_forests : bool, default=False
+        The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
+        crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.
+    unknown_label : default=NaN
+        Marks cells of Y that are unknown; NaN always does.
+    trust_zeros : "auto", True or False, default="auto"
+        Whether a 0 is known to be negative; only cells that are not may be imputed. "auto": True if Y has unknown
+        cells, False otherwise.
+    class_weight : dict, list of dicts, "balanced" or None, default=None
+        Weights of classes, as in scikit-learn's forests.
+    n_jobs : int or None, default=None
+        Blocks of trees that are worked on at a time; None leaves it to the forests.
+    random_state : int, RandomState or None, default=None
+        The same number gives the same model bit for bit, whatever `n_jobs` and joblib backend.
+    verbose : int, default=0
+        1 logs a line for each layer, with a progress bar on terminals (if tqdm is installed).
+    callbacks : list of callables or None, default=None
+        Each is called with a `sylvan.progress.LayerEvent` after every layer; one that returns True stops the growth.
+
+    Attributes
+    ----------
+    layers_ : list of fitted layers
+    n_layers_ : number of layers kept
+    history_ : DataFrame with layer, score, imputed, active, seconds; one line for each layer grown
+    classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as found in fit
+    oos_proba_ : out-of-sample probabilities of the training rows
+    imputed_labels_ : (n, n_labels) of 0/1, observed positives and imputed ones; a DataFrame if Y was one
+    label_frequency_, label_bound_ : estimates of P(observed | positive) and of the number of positives, or None
+    feature_importances_ : importance of the input features, block importances traced back through the layers
+    model_size_ : bytes that the layers take
+
+    Examples
+    --------
+    >>> from sylvan import DeepForestClassifier
+    >>> from sylvan.augment import OutputSpace
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> from sylvan.forests import ExtraTrees, OutOfBag, RandomForest
+    >>> from sylvan.impute import StrictLabelComplement
+    >>> from sylvan.length import BestLayer
+    >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> forests = [
+    ...     RandomForest(30, out_of_sample=OutOfBag()),
+    ...     ExtraTrees(30, bootstrap=True, out_of_sample=OutOfBag()),
+    ... ]
+    >>> model = DeepForestClassifier(
+    ...     forests,
+    ...     augment=OutputSpace(),
+    ...     impute=StrictLabelComplement(threshold_on="scaled"),
+    ...     length=BestLayer(first=2),
+    ...     crossover=True,
+    ...     max_layers=3,
+    ...     random_state=0,
+    ... ).fit(X, Y_observed)
+    >>> model.suggest_labels(top=3).columns.tolist()
+    ['row', 'label', 'probability', 'layer']
+    """
+
+    def __init__(
+        self,
+        forests: Any,
+        *,
+        augment: Any = None,
+        impute: Any = None,
+        length: Any = None,
+        crossover: bool = False,
+        max_layers: int = 11,
+        scoring: Any = None,
+        decision_threshold: Any = 0.5,
+        separate_forests: bool = False,
+        unknown_label: Any = np.nan,
+        trust_zeros: Any = "auto",
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Sequence[Callable] | None = None,
+    ) -> None:
+        self.forests = forests
+        self.augment = augment
+        self.impute = impute
+        self.length = length
+        self.crossover = crossover
+        self.max_layers = max_layers
+        self.scoring = scoring
+        self.decision_threshold = decision_threshold
+        self.separate_forests = separate_forests
+        self.unknown_label = unknown_label
+        self.trust_zeros = trust_zeros
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(forest) for forest in self.forests] if isinstance(self.forests, (list, tuple)) else []
+        tags.input_tags.allow_nan = bool(inner) and all(tag.input_tags.allow_nan for tag in inner)
+        tags.input_tags.sparse = bool(inner) and all(tag.input_tags.sparse for tag in inner)
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    # ------------------------------------------------------------------------------------------------ fit
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, checkpoint_dir: Any = None
+    ) -> "DeepForestClassifier":
+        """Grow the cascade.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n, n_features)
+            NaN stands for a missing value.
+        y : (n, n_labels) of 0/1, with NaN (or `unknown_label`) for unknown cells; or (n,) classes
+            1 is an observed positive. 0 is "not observed", and may be imputed, unless zeros are trusted.
+        sample_weight : (n,), optional
+        groups : (n,), optional
+            Rows of a group stay together in the folds of forests with `KFold` out-of-sample probabilities.
+        checkpoint_dir : path, optional
+            Folder in which every finished layer is stored. A fit that was stopped goes on after the last finished
+            layer if it is started again with the same data and parameters, and ends with the same model.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, self._read(y), sample_weight, groups, checkpoint_dir)
+        return self
+
+    @with_callbacks
+    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Fit, and return the out-of-sample representation of the training rows.
+
+        **`fit(X, y).transform(X)` differs**: it takes the training rows for new ones, though the forests have seen
+        them, and looks better than it is.
+        """
+        blocks: list[list[np.ndarray]] = []
+        stage = self._fit(X, self._read(y), sample_weight, groups, blocks=blocks)
+        return _representation(blocks[self.n_layers_ - 1], stage.probas)
+
+    def _read(self, y: Any) -> WeakLabels:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        return check_weak_labels(y, self.unknown_label, self.trust_zeros)
+
+    def _fit(
+        self,
+        X: Any,
+        weak: WeakLabels,
+        sample_weight: Any = None,
+        groups: Any = None,
+        checkpoint_dir: Any = None,
+        blocks: list[list[np.ndarray]] | None = None,
+    ) -> Stage:
+        """Grow the cascade and keep it; return its last layer as it came out of training."""
+        self._forget()
+        try:
+            plan = self._plan(weak)
+            drawn = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers)
+            index = X.index if weak.index is None and isinstance(X, pd.DataFrame) else weak.index
+            X = check_features(self, X, reset=True)
+            check_rows(X.shape[0], weak.targets)
+            weights = self._weights(sample_weight, weak)
+            rows = TrainingRows(X, weights, check_groups(groups, X.shape[0]))
+            checkpoints: NoCheckpoints = NoCheckpoints()
+            if checkpoint_dir is not None:
+                params = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_HASHED}
+                seed = self.random_state if isinstance(self.random_state, Integral) else None
+                data = (X, weak.observed, weak.candidates, weights, rows.groups)
+                checkpoints = Checkpoints(checkpoint_dir, fingerprint(params, seed, *data))
+            seeds = checkpoints.seeds([int(seed) for seed in drawn])
+            progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
+            with warn_once(), progress:
+                observed = pd.DataFrame(weak.observed, columns=_label_names(weak.targets))
+                state = plan.impute.begin(X, observed, weak.candidates, seeds[0])
+                stages = grow(plan, rows, state, seeds, checkpoints, progress.layer, [] if blocks is None else blocks)
+                n_layers = plan.length.n_layers([stage.record for stage in stages])
+                self._keep(stages, n_layers, plan, weak, index)
+                progress.finished(n_layers, len(stages), stages[n_layers - 1])
+        except BaseException:
+            self._forget()  # an interrupted fit leaves nothing half done
+            raise
+        return stages[n_layers - 1]
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left."""
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_fitted"]:
+            del self.__dict__[name]
+
+    def _plan(self, weak: WeakLabels) -> Plan:
+        """Check the parameters and put the parts together."""
+        forests = self.forests if callable(self.forests) else lambda number: self.forests
+        _check_forests(forests(1), self.crossover)
+        measure = _default_measure(weak) if self.scoring is None else get_measure(self.scoring)
+        if self.decision_threshold != "calibrated":
+            check_number("decision_threshold", self.decision_threshold, 0.0, 1.0)
+        augment = NoFeatures() if self.augment is None else self.augment
+        impute = KeepLabels() if self.impute is None else self.impute
+        length = FixedLength() if self.length is None else self.length
+        for name, part, method in (
+            ("augment", augment, "fit_transform"),
+            ("impute", impute, "step"),
+            ("length", length, "should_stop"),
+        ):
+            if isinstance(part, type) or not hasattr(part, method):
+                raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
+        return Plan(
+            forests,
+            augment,
+            impute,
+            length,
+            crossover=bool(self.crossover),
+            max_layers=check_integer("max_layers", self.max_layers, 1),
+            measure=measure,
+            separate_forests=bool(self.separate_forests),
+            n_jobs=self.n_jobs,
+        )
+
+    def _weights(self, sample_weight: Any, weak: WeakLabels) -> np.ndarray | None:
+        """Return the weights of rows, those of their classes multiplied in."""
+        n = weak.targets.n_rows
+        weights, scale = check_weights(sample_weight, n)
+        weights = None if weights is None else weights * scale
+        if self.class_weight is None:
+            return weights
+        y = weak.observed.astype(int)
+        if weak.targets.kind != "multilabel":
+            code = y.argmax(axis=1) if weak.targets.kind == "multiclass" else y[:, 0]
+            y = weak.targets.classes[code]
+        return compute_sample_weight(self.class_weight, y) * (1.0 if weights is None else weights)
+
+    def _keep(self, stages: list[Stage], n_layers: int, plan: Plan, weak: WeakLabels, index: Any) -> None:
+        """Keep the chosen layers and what they found."""
+        last = stages[n_layers - 1]
+        if self.decision_threshold == "calibrated" and last.after.frequency is None:
+            raise ValueError(
+                "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
+                "impute=KeepLabels(frequency=OutOfBagPercentile())."
+            )
+        targets = weak.targets
+        frequency = plan.impute.frequency_in(last.trained, last.after)
+        thresholds = 0.5 * frequency if self.decision_threshold == "calibrated" else self.decision_threshold
+        proba = last.probas.mean(axis=0)
+        self.classes_, self.n_labels_ = targets.classes, targets.n_labels
+        if targets.names is not None:
+            self.label_names_in_ = targets.names
+        self.layers_ = [stage.layer for stage in stages[: n_layers - 1]] + [replace(last.layer, augment=None)]
+        self.n_layers_ = n_layers
+        self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
+        self.label_frequency_, self.label_bound_ = last.after.frequency, last.after.bound
+        self.imputed_labels_ = _like(weak, last.after.current.astype(np.int8), index)
+        self._fitted = _Fitted(
+            kind=targets.kind,
+            thresholds=np.broadcast_to(np.asarray(thresholds, dtype=float), (targets.n_labels,)),
+            labels=last.after,
+            probability=_present(proba, frequency),
+            impute=plan.impute,
+            rows=suggestions.row_names(index, targets.n_rows),
+            label_names=_label_names(targets),
+        )
+        self.oos_proba_ = self._as_proba(proba)
+
+    # ------------------------------------------------------------------------------------------------ predict
+
+    def _stages(self, X: Any) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+        """Send new rows through the layers: the blocks that each sees, and what its forests say."""
+        blocks: list[np.ndarray] = []
+        for layer in self.layers_:
+            probas = layer.probas(blocks, X)
+            yield blocks, probas
+            if layer.augment is not None:
+                blocks = layer.make_blocks(blocks, X, probas)
+
+    def _row_blocks(self, X: Any) -> Iterator[tuple[slice, Any]]:
+        """Check X and cut it into dense blocks of rows."""
+        check_is_fitted(self, "layers_")
+        X = check_features(self, X, reset=False)
+        step = max(256, _BLOCK_NUMBERS // X.shape[1])
+        for first in range(0, X.shape[0], step):
+            part = X[first : first + step]
+            yield slice(first, first + step), part.toarray() if sparse.issparse(part) else part
+
+    def _label_proba(self, X: Any) -> np.ndarray:
+        """Return what each forest of the last layer says, (n_forests, n, n_labels)."""
+        parts = []
+        for _, block in self._row_blocks(X):
+            for _, probas in self._stages(block):
+                last = probas
+            parts.append(last)
+        return np.concatenate(parts, axis=1)
+
+    def _as_proba(self, label_proba: np.ndarray) -> np.ndarray:
+        """Turn label probabilities into those of classes where the target had classes."""
+        if self._fitted.kind == "binary":
+            return np.column_stack([1.0 - label_proba[:, 0], label_proba[:, 0]])
+        if self._fitted.kind == "multiclass":
+            return label_proba / label_proba.sum(axis=1, keepdims=True)
+        return label_proba
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
+        return self._as_proba(self._label_proba(X).mean(axis=0))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the probabilities after each layer, the last being those of `predict_proba`."""
+        parts = [[probas.mean(axis=0) for _, probas in self._stages(block)] for _, block in self._row_blocks(X)]
+        for stage in zip(*parts):
+            yield self._as_proba(np.concatenate(stage))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 0/1 labels (probability above the decision threshold) for multi-label targets, else classes."""
+        proba = self._label_proba(X).mean(axis=0)
+        if self._fitted.kind == "multiclass":
+            return self.classes_[proba.argmax(axis=1)]
+        labels = (proba > self._fitted.thresholds).astype(np.int64)
+        return labels if self._fitted.kind == "multilabel" else self.classes_[labels[:, 0]]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the last layer's representation of new rows: the features it was given and what its forests say.
+
+        Without X. Of training rows, `fit_transform` gives the out-of-sample representation; this does not.
+        """
+        parts = []
+        for _, block in self._row_blocks(X):
+            for blocks, probas in self._stages(block):
+                last = _representation(blocks, probas)
+            parts.append(last)
+        return np.concatenate(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names of the columns of `transform`."""
+        check_is_fitted(self, "layers_")
+        labels = [str(name) for name in self._fitted.label_names]
+        names = []
+        if self.n_layers_ > 1:
+            before = self.layers_[-2]
+            for slot in range(len(before.forests)):
+                made = before.augment.column_names(slot, labels)
+                names += [f"layer{before.number}_forest{slot}_{name}" for name in made]
+        last = self.layers_[-1]
+        names += [f"layer{last.number}_forest{slot}_{label}" for slot in range(len(last.judges)) for label in labels]
+        return np.asarray(names, dtype=object)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Importance of the input features, sums to 1 (0 if no forest ever split)."""
+        check_is_fitted(self, "layers_")
+        before: list[np.ndarray] = []
+        for layer in self.layers_[:-1]:
+            before = layer.importances(before, self.n_features_in_)
+        mean = np.mean(self.layers_[-1].importances(before, self.n_features_in_, judges=True), axis=0)
+        return mean / mean.sum() if mean.sum() > 0 else mean
+
+    @property
+    def model_size_(self) -> int:
+        """Bytes that the layers take."""
+        check_is_fitted(self, "layers_")
+        return sum(layer.nbytes for layer in self.layers_)
+
+    # ------------------------------------------------------------------------------------------------ missing labels
+
+    def suggest_labels(
+        self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
+    ) -> pd.DataFrame:
+        """List labels of the training rows that are probably missing, most likely first.
+
+        Without arguments: the cells that the imputer filled (or, if it filled none, those with probability above 0.5).
+        With arguments: the most probable of all cells that may be missing, imputed or not.
+
+        Parameters
+        ----------
+        top : int, optional
+            Length of the list.
+        min_proba : float, optional
+            Least probability.
+        max_per_label : int, optional
+            Most suggestions for one label.
+
+        Returns
+        -------
+        DataFrame
+            row (index of Y if it was a unique one, else position), label, probability that the label is truly present,
+            layer at which it was first imputed (missing if it was not).
+        """
+        check_is_fitted(self, "layers_")
+        fitted = self._fitted
+        wanted = fitted.labels.candidates
+        if top is None and min_proba is None and max_per_label is None:
+            wanted = fitted.labels.imputed if fitted.labels.imputed.any() else wanted & (fitted.probability > 0.5)
+        return suggestions.list_cells(
+            wanted,
+            fitted.probability,
+            fitted.labels.since,
+            fitted.rows,
+            fitted.label_names,
+            top=top,
+            min_proba=min_proba,
+            max_per_label=max_per_label,
+        )
+
+    def apply_suggestions(self, Y: Any, suggestions: pd.DataFrame) -> Any:
+        """Return a copy of Y with 1 in the suggested cells; see `sylvan.apply_suggestions`."""
+        return apply_suggestions(Y, suggestions)
+
+    def complete(self, X: Any, Y: Any) -> Any:
+        """Complete the labels of new rows: what is observed stays, and what the imputer would accept is added.
+
+        Parameters
+        ----------
+        X : (n, n_features)
+        Y : (n, n_labels), labels as in `fit`: zeros, or only unknown cells if there are any, may become 1
+
+        Returns
+        -------
+        (n, n_labels) of 0/1, of the type of Y
+        """
+        check_is_fitted(self, "layers_")
+        if self._fitted.kind != "multilabel":
+            raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
+        weak = self._read(Y)
+        _check_same_labels(weak, self.n_labels_, getattr(self, "label_names_in_", None))
+        probas = self._label_proba(X)
+        check_rows(probas.shape[1], weak.targets)
+        accepted = self._fitted.impute.accept(self._fitted.labels, probas) & weak.candidates
+        completed = _like(weak, (weak.observed | accepted).astype(np.int8), weak.index)
+        return sparse.csr_array(completed) if sparse.issparse(Y) else completed
+
+    def check_recovery(
+        self, X: Any, Y: Any, rate: float = 0.1, *, random_state: Any = None, **fit_params: Any
+    ) -> pd.DataFrame:
+        """Hide a further share of the observed positives, fit a clone, and say how many came back.
+
+        What users can check without knowing the truth: hidden positives are known to be true. (How many of the other
+        suggestions are wrong cannot be known from the data.)
+
+        Parameters
+        ----------
+        X, Y : as in `fit`
+        rate : float, default=0.1
+            Share of each label's observed positives to hide, at least one if there are two.
+        random_state : int, RandomState or None, default=None
+            Draws what is hidden.
+        **fit_params : further arguments of `fit`
+
+        Returns
+        -------
+        DataFrame, a line for each label and one for all
+            hidden: positives that were hidden; recovered: of them, imputed; recall: their share; imputed: all imputed
+            cells; candidates: cells that were not observed; median_rank: of the hidden among the candidates by
+            probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
+        """
+        weak = self._read(Y)
+        hidden = suggestions.hide_some(weak.observed, rate, check_random_state(random_state)) & _can_be_missing(weak)
+        trial = clone(self)
+        masked = replace(weak, observed=weak.observed & ~hidden, candidates=weak.candidates | hidden)
+        trial._fit(X, masked, **fit_params)  # noqa: SLF001 (the same class)
+        fitted = trial._fitted  # noqa: SLF001
+        found = fitted.labels.imputed if fitted.labels.imputed.any() else fitted.probability > 0.5
+        return suggestions.report_recovery(
+            hidden, masked.candidates, found & masked.candidates, fitted.probability, fitted.label_names
+        )
+
+
+def _check_forests(forests: Any, crossover: Any) -> None:
+    """Refuse what cannot be a layer."""
+    if not isinstance(forests, (list, tuple)) or not forests:
+        raise ValueError(
+            f"forests must be a list of at least one forest, or a function of the layer number that returns one; got "
+            f"{forests!r}."
+        )
+    for slot, forest in enumerate(forests):
+        if isinstance(forest, type) or not (hasattr(forest, "encode") and hasattr(forest, "fit")):
+            raise TypeError(
+                f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
+            )
+        if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
+            raise ValueError(
+                f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "
+                "out_of_sample to OutOfBag() or KFold(k)."
+            )
+    if crossover and len(forests) < 2:
+        raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
+
+
+def _default_measure(weak: WeakLabels) -> Measure:
+    """Return the share of wrong predictions for classes, micro AUROC for labels."""
+    return {"multiclass": one_error, "binary": hamming_loss}.get(weak.targets.kind, micro_auroc)
+
+
+def _present(proba: np.ndarray, frequency: np.ndarray) -> np.ndarray:
+    """Return the probability that labels are present: p / c, bent so that it keeps its order where it would pass 1."""
+    return 1.0 - (1.0 - np.minimum(proba, 1.0)) ** (1.0 / frequency)
+
+
+def _representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:
+    return np.hstack([*blocks, *probas])
+
+
+def _label_names(targets: Targets) -> list[Any]:
+    if targets.names is not None:
+        return list(targets.names)
+    if targets.kind == "multilabel":
+        return list(range(targets.n_labels))
+    return list(targets.classes[-targets.n_labels :])
+
+
+def _like(weak: WeakLabels, labels: np.ndarray, index: Any) -> Any:
+    """Return labels as a table if they came as one."""
+    if weak.targets.names is None:
+        return labels
+    return pd.DataFrame(labels.astype(np.int64), index=index, columns=pd.Index(weak.targets.names))
+
+
+def _check_same_labels(weak: WeakLabels, n_labels: int, names: Any) -> None:
+    if weak.targets.n_labels != n_labels:
+        raise ValueError(f"Y has {weak.targets.n_labels} labels, but the model was fitted with {n_labels}.")
+    given = weak.targets.names
+    if names is not None and given is not None and list(names) != list(given):
+        raise ValueError(f"The labels of Y, {list(given)}, are not those of the fit in the same order: {list(names)}.")
+
+
+def _can_be_missing(weak: WeakLabels) -> np.ndarray:
+    """Say where a hidden positive would be looked for: nowhere if there are classes of which a row has one."""
+    return np.full_like(weak.observed, weak.targets.kind != "multiclass")

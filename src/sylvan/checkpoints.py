@@ -1,0 +1,155 @@
+"""Checkpoints: each finished layer of a fit in a file of its own, so that a killed fit goes on where it stopped.
+
+A file is written under another name, flushed to the disk and renamed: it is there as a whole or not at all. It ends
+with a checksum. Files are pickles: resume only from folders that you trust.
+"""
+
+import json
+import os
+import pickle
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import joblib
+from sklearn.base import BaseEstimator
+
+_FORMAT = 1
+_HEADER = "fit.json"
+
+
+class NoCheckpoints:
+    """Keeps nothing: the null object behind `checkpoint_dir=None`."""
+
+    folder: Path | None = None
+
+    def seeds(self, drawn: list[int]) -> list[int]:
+        """Return the seeds as drawn."""
+        return drawn
+
+    def load(self) -> tuple[list[Any], Any]:
+        """Return no layers and nothing to go on from."""
+        return [], None
+
+    def save(self, number: int, layer: Any, resume: Any) -> None:
+        """Do nothing."""
+
+
+class Checkpoints(NoCheckpoints):
+    """Layers of one fit in a folder.
+
+    Parameters
+    ----------
+    folder : path; made if it is not there
+    fingerprint : what identifies the data and the parameters; a folder of another fit is refused
+    """
+
+    def __init__(self, folder: Any, fingerprint: str) -> None:
+        self.folder: Path = Path(folder)
+        self.fingerprint = fingerprint
+
+    def seeds(self, drawn: list[int]) -> list[int]:
+        """Return the seeds of the fit that was begun here, or remember the ones given."""
+        header = self.folder / _HEADER
+        if header.exists():
+            return self._check(header)
+        if self.folder.exists() and any(path.suffix != ".part" for path in self.folder.iterdir()):
+            raise ValueError(
+                f"checkpoint_dir={str(self.folder)!r} is not empty and holds no checkpoint. Name a new folder."
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        content = {"format": _FORMAT, "fingerprint": self.fingerprint, "seeds": drawn}
+        _write(header, lambda file: file.write(json.dumps(content).encode()))
+        return drawn
+
+    def _check(self, header: Path) -> list[int]:
+        try:
+            content = json.loads(header.read_text())
+            same = content["format"] == _FORMAT and content["fingerprint"] == self.fingerprint
+            seeds = [int(seed) for seed in content["seeds"]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{str(header)!r} is not a checkpoint of this version: {error}.") from error
+        if not same:
+            raise ValueError(
+                f"checkpoint_dir={str(self.folder)!r} holds a fit of other data or other parameters. Give this fit a "
+                "folder of its own, or remove the old one."
+            )
+        return seeds
+
+    def load(self) -> tuple[list[Any], Any]:
+        """Return the finished layers and what is needed to grow the next one."""
+        layers: list[Any] = []
+        resume = None
+        while self._layer(len(layers) + 1).exists():
+            layers.append(_read(self._layer(len(layers) + 1)))
+        while layers:
+            try:
+                resume = _read(self._resume(len(layers)))
+                break
+            except FileNotFoundError:  # stopped between two files: grow that layer again
+                layers.pop()
+        return layers, resume
+
+    def save(self, number: int, layer: Any, resume: Any) -> None:
+        """Write a finished layer and what is needed to go on; forget what was needed before."""
+        _write(self._layer(number), lambda file: _dump(layer, file))
+        _write(self._resume(number), lambda file: _dump(resume, file))
+        self._resume(number - 1).unlink(missing_ok=True)
+
+    def _layer(self, number: int) -> Path:
+        return self.folder / f"layer_{number:04d}.pickle"
+
+    def _resume(self, number: int) -> Path:
+        return self.folder / f"resume_{number:04d}.pickle"
+
+
+class _Hashing:
+    """A file that adds up a checksum of what is written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.hash = file, sha256()
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        return self.file.write(data)
+
+
+def _dump(value: Any, file: BinaryIO) -> None:
+    hashing = _Hashing(file)
+    pickle.dump(value, hashing, protocol=5)
+    file.write(hashing.hash.digest())
+
+
+def _write(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    temporary = path.with_suffix(".part")
+    with open(temporary, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _read(path: Path) -> Any:
+    data = memoryview(path.read_bytes())
+    if len(data) < 32 or sha256(data[:-32]).digest() != bytes(data[-32:]):
+        raise ValueError(f"The checkpoint {str(path)!r} is damaged. Remove it and the later ones to go on before it.")
+    return pickle.loads(data[:-32])
+
+
+def fingerprint(parameters: Any, *data: Any) -> str:
+    """Return what tells one fit from another: the same for the same data and parameters in any process."""
+    return joblib.hash([_describe(parameters), *data])
+
+
+def _describe(value: Any) -> Any:
+    """Turn parameters into plain values: objects by class and parameters, functions by name."""
+    if isinstance(value, BaseEstimator):
+        return [type(value).__qualname__, _describe(value.get_params(deep=False))]
+    if isinstance(value, dict):
+        return {str(key): _describe(item) for key, item in sorted(value.items(), key=str)}
+    if isinstance(value, (list, tuple)):
+        return [_describe(item) for item in value]
+    if callable(value):
+        return [getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__)]
+    return value

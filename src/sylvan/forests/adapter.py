@@ -1,0 +1,154 @@
+"""Any scikit-learn estimator of several outputs as a forest of a layer."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from sylvan._validation import check_groups, check_targets, dense_labels
+from sylvan.forests.out_of_sample import KFold
+
+
+class FoldModels(BaseEstimator):
+    """A scikit-learn estimator, fitted once for each fold, in the shape of a forest. Made by `from_sklearn`.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor of several outputs
+    n_splits : int, default=5
+    random_state : int, RandomState or None, default=None
+        Draws the folds, and the estimator's own `random_state` where it has one.
+    """
+
+    def __init__(self, estimator: Any, *, n_splits: int = 5, random_state: Any = None) -> None:
+        self.estimator = estimator
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "FoldModels":
+        """Fit one clone on all rows but a fold's, for each fold, and keep what they say about the fold."""
+        targets = check_targets(y)
+        labels = dense_labels(targets)
+        random_state = check_random_state(self.random_state)
+        used = np.ones(len(labels), bool) if sample_weight is None else np.asarray(sample_weight) > 0
+        fits = KFold(self.n_splits).plan(targets, used, False, random_state, check_groups(groups, len(labels)))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.n_labels_ = labels.shape[1]
+        self.models_ = []
+        self.oos_proba_ = np.empty(labels.shape)
+        for fit in fits:
+            model = _OneFold(self.estimator, random_state.randint(np.iinfo(np.int32).max))
+            model.fit(X[fit.train], labels[fit.train], None if weights is None else weights[fit.train])
+            self.models_.append(model)
+            self.oos_proba_[fit.held] = model.predict_proba(X[fit.held])
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the mean probabilities of the fold models, (n, n_labels)."""
+        check_is_fitted(self, "models_")
+        return np.mean([model.predict_proba(X) for model in self.models_], axis=0)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The fold models' mean importances, if they have any."""
+        check_is_fitted(self, "models_")
+        return np.mean([model.fitted.feature_importances_ for model in self.models_], axis=0)
+
+    @property
+    def encoding(self) -> str:
+        """Features stay as they are."""
+        return "array"
+
+    def encode(self, X: Any, used: np.ndarray | None = None) -> Any:
+        """Return X as it is."""
+        return X
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Put columns side by side."""
+        if any(sparse.issparse(part) for part in parts):
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
+        return np.hstack(parts)
+
+
+class _OneFold:
+    """One fitted clone. Labels with one class are left out of its fit, since most classifiers refuse them."""
+
+    def __init__(self, estimator: Any, seed: int) -> None:
+        self.estimator = clone(estimator)
+        seeds = {name: seed for name in self.estimator.get_params() if name.split("__")[-1] == "random_state"}
+        self.estimator.set_params(**seeds)
+
+    def fit(self, X: Any, labels: np.ndarray, weights: np.ndarray | None) -> None:
+        self.constant = labels.mean(axis=0)
+        self.learnt = np.flatnonzero((self.constant > 0) & (self.constant < 1))
+        if not len(self.learnt):
+            return
+        Y = labels[:, self.learnt].astype(int)
+        options = {}
+        if weights is not None:
+            if not has_fit_parameter(self.estimator, "sample_weight"):
+                raise ValueError(f"{type(self.estimator).__name__} does not take sample weights.")
+            options["sample_weight"] = weights
+        self.fitted = self.estimator.fit(
+            X, Y[:, 0] if Y.shape[1] == 1 and not _wants_matrix(self.estimator) else Y, **options
+        )
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        proba = np.tile(self.constant, (X.shape[0], 1))
+        if len(self.learnt):
+            proba[:, self.learnt] = _positive_proba(self.fitted, X, len(self.learnt))
+        return proba
+
+
+def _wants_matrix(estimator: Any) -> bool:
+    """Meta-estimators that fit one model per column want a matrix even for one column."""
+    return hasattr(estimator, "estimator")
+
+
+def _positive_proba(model: Any, X: Any, n_labels: int) -> np.ndarray:
+    """Return P(label = 1) of each label, whatever form the model gives it in."""
+    if not is_classifier(model):
+        return np.clip(np.asarray(model.predict(X), dtype=float).reshape(X.shape[0], n_labels), 0.0, 1.0)
+    proba = model.predict_proba(X)
+    if isinstance(proba, list):
+        return np.column_stack([part[:, 1] for part in proba])
+    proba = np.asarray(proba)
+    return proba[:, 1:] if n_labels == 1 and proba.shape[1] == 2 else proba
+
+
+def from_sklearn(estimator: Any, *, n_splits: int = 5) -> FoldModels:
+    """Let a scikit-learn estimator stand in a layer of a cascade.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor
+        One that learns several outputs at once (forests, trees, nearest neighbours, multi-layer perceptrons), or any
+        other inside `sklearn.multioutput.MultiOutputClassifier` or `MultiOutputRegressor`. Predictions of regressors
+        are cut to [0, 1].
+    n_splits : int, default=5
+        Folds for out-of-sample probabilities; the models of all folds are kept, predictions are their mean.
+
+    Returns
+    -------
+    An estimator for the list `forests=` of `DeepForestClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sylvan import DeepForestClassifier
+    >>> from sylvan.augment import OutputSpace
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> from sylvan.forests import OutOfBag, RandomForest, from_sklearn
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> forests = [RandomForest(20, out_of_sample=OutOfBag()), from_sklearn(KNeighborsClassifier(), n_splits=3)]
+    >>> model = DeepForestClassifier(forests, augment=OutputSpace(), max_layers=2, random_state=0)
+    >>> model.fit(X[:500], Y[:500]).predict_proba(X[500:]).shape == Y[500:].shape
+    True
+    """
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise TypeError(f"from_sklearn needs an estimator with fit and predict, got {estimator!r}.")
+    return FoldModels(estimator, n_splits=n_splits)

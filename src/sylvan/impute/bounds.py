@@ -1,0 +1,49 @@
+"""What the imputers share: using a frequency estimate, and the number of positives that it implies."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sylvan.base import LabelState, known_frequency
+
+
+def usable(frequency: np.ndarray) -> np.ndarray:
+    """Say which labels have an estimate to work with: with c = 0 or NaN everything or nothing would be imputed."""
+    return np.isfinite(frequency) & (frequency > 0)
+
+
+def begin(X: Any, observed: Any, candidates: Any, estimator: Any, random_state: Any) -> LabelState:
+    """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities.
+
+    `observed` may be a table: an estimator may know labels by their names.
+    """
+    state = LabelState.start(observed, candidates)
+    if estimator.uses_proba:
+        return state
+    return with_frequency(state, estimator.estimate(X, observed, random_state=random_state))
+
+
+def estimate(state: LabelState, estimator: Any, proba: np.ndarray) -> LabelState:
+    """Return the state with the frequency that the probabilities say."""
+    return with_frequency(state, estimator.estimate(None, state.observed, proba=proba))
+
+
+def with_frequency(state: LabelState, frequency: Any) -> LabelState:
+    """Return the state with an estimated frequency and the number of positives it implies.
+
+    That is observed positives / c, at least the observed ones and at most all cells that can be positive.
+    Labels without a usable estimate become inactive.
+    """
+    frequency = np.array(frequency, dtype=float)
+    n_observed = state.observed.sum(axis=0)
+    most = n_observed + state.candidates.sum(axis=0)
+    implied = np.divide(n_observed, frequency, out=np.full(len(frequency), np.nan), where=usable(frequency))
+    bound = np.where(usable(frequency), np.clip(implied, n_observed, most), n_observed)
+    return replace(state, frequency=frequency, bound=bound, active=state.active & usable(frequency))
+
+
+def frequency_in(trained: LabelState, after: LabelState) -> np.ndarray:
+    """Return P(cell is 1 in the labels a layer learnt | label present): its positives / all that there should be."""
+    n_observed = np.maximum(trained.observed.sum(axis=0), 1)
+    return np.minimum(1.0, known_frequency(after) * trained.current.sum(axis=0) / n_observed).clip(1e-12)

@@ -1,0 +1,77 @@
+"""Fluid label addition (FLA): a threshold of its own for each label and layer, no bound."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sylvan._validation import check_number
+from sylvan.base import LabelState, known_frequency
+from sylvan.impute import bounds
+from sylvan.impute.frequency import OutOfBagPercentile
+
+
+class FluidLabelAddition(BaseEstimator):
+    """Impute every unobserved cell with p > threshold * c.
+
+    p is the mean out-of-sample probability of the layer's forests and c, estimated anew in each layer, is what p
+    reaches on observed positives. There is no bound and no label is frozen.
+
+    Parameters
+    ----------
+    frequency : frequency estimator or None, default=None
+        Estimates c of each label; None: `OutOfBagPercentile(95)`, as published. An estimator that needs no
+        probabilities (`TIcE`, `KnownFrequency`) is asked once.
+    threshold : float, default=0.5
+        θ of Eq. 9.
+
+    References
+    ----------
+    CaFE paper, Eqs. 1, 4 and 9; Eq. 9 is read as p > θ c, as in the authors' source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sylvan.impute import FluidLabelAddition, KnownFrequency
+    >>> impute = FluidLabelAddition(KnownFrequency(0.5))
+    >>> state = impute.begin(None, np.array([[1], [0], [0], [0]]))
+    >>> impute.step(state, np.array([[[0.9], [0.6], [0.3], [0.1]]])).current.astype(int).ravel()
+    array([1, 1, 1, 0])
+    """
+
+    def __init__(self, frequency: Any = None, *, threshold: float = 0.5) -> None:
+        self.frequency = frequency
+        self.threshold = threshold
+
+    def begin(
+        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+    ) -> LabelState:
+        """Return the state before layer 1."""
+        check_number("threshold", self.threshold, 0.0, 1.0)
+        return bounds.begin(X, observed, candidates, self._estimator(), random_state)
+
+    def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
+        """Impute the candidates above the label's threshold (Eq. 9)."""
+        p = probas.mean(axis=0)
+        if self._estimator().uses_proba:
+            state = bounds.estimate(state, self._estimator(), p)
+        imputed = state.candidates & state.active & self._accept(state, p)
+        return state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound)
+
+    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
+        """Return c as estimated from the layer's own probabilities."""
+        if self._estimator().uses_proba:
+            return known_frequency(after)
+        return bounds.frequency_in(trained, after)
+
+    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+        """Say which cells of new rows pass the threshold."""
+        return self._accept(state, probas.mean(axis=0))
+
+    def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
+        frequency = np.asarray(state.frequency)
+        known = bounds.usable(frequency)
+        return known & (p > self.threshold * np.where(known, frequency, 1.0))
+
+    def _estimator(self) -> Any:
+        return OutOfBagPercentile() if self.frequency is None else self.frequency

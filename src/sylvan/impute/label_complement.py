@@ -1,0 +1,82 @@
+"""Label complement (LC) of LCForest: what all forests agree on, until a label has enough positives."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sylvan._validation import check_number
+from sylvan.base import LabelState
+from sylvan.impute import bounds
+from sylvan.impute.frequency import TIcE
+
+
+class LabelComplement(BaseEstimator):
+    """Impute the cells to which every forest gives at least the threshold, until a label has enough positives.
+
+    The number of positives that a label should have is u = observed positives / c. A label that has reached it is
+    flagged and keeps its column from then on; the last step before that may overshoot u, by design.
+
+    Parameters
+    ----------
+    frequency : frequency estimator or None, default=None
+        Estimates c of each label; None: `TIcE(min_t=5)`, the paper's setting.
+    threshold : float, default=0.4
+        θ of Eq. 3.
+
+    References
+    ----------
+    LCForest paper, Eqs. 1-3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sylvan.impute import KnownFrequency, LabelComplement
+    >>> impute = LabelComplement(KnownFrequency(0.5))
+    >>> state = impute.begin(None, np.array([[1], [0], [0], [0]]))
+    >>> probas = np.array([[[0.9], [0.4], [0.9], [0.1]], [[0.5], [0.6], [0.3], [0.2]]])
+    >>> state = impute.step(state, probas)
+    >>> state.current.astype(int).ravel(), state.active
+    (array([1, 1, 0, 0]), array([False]))
+    """
+
+    def __init__(self, frequency: Any = None, *, threshold: float = 0.4) -> None:
+        self.frequency = frequency
+        self.threshold = threshold
+
+    def begin(
+        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+    ) -> LabelState:
+        """Return the state before layer 1; labels that are complete already are flagged."""
+        check_number("threshold", self.threshold, 0.0, 1.0)
+        return _flag(bounds.begin(X, observed, candidates, self._estimator(), random_state))
+
+    def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
+        """Impute what all forests agree on (Eqs. 1-3), then flag labels that have enough."""
+        if state.frequency is None:
+            state = _flag(bounds.estimate(state, self._estimator(), probas.mean(axis=0)))
+        agreed = state.candidates & (probas >= self.threshold).all(axis=0)
+        imputed = np.where(state.active, agreed, state.imputed)
+        return _flag(state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound))
+
+    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
+        """Return the share of all positives that a layer was told: c, raised by what has been imputed."""
+        return bounds.frequency_in(trained, after)
+
+    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+        """Say which cells of new rows all forests agree on."""
+        return bounds.usable(np.asarray(state.frequency)) & (probas >= self.threshold).all(axis=0)
+
+    def _estimator(self) -> Any:
+        return TIcE(min_t=5) if self.frequency is None else self.frequency
+
+
+def _flag(state: LabelState) -> LabelState:
+    """Flag labels with as many positives as they should have; a flag is never taken back.
+
+    1e-9 forgives that 21 / 0.7 is not quite 30.
+    """
+    if state.bound is None:
+        return state
+    return replace(state, active=state.active & (state.current.sum(axis=0) < state.bound - 1e-9))

@@ -1,0 +1,155 @@
+"""Labels that are probably missing: a ranked list, how to apply it, and how to check that it can be trusted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from sylvan._validation import check_integer, check_number
+
+ALL = "all labels"
+
+
+def list_cells(
+    wanted: np.ndarray,
+    probability: np.ndarray,
+    since: np.ndarray,
+    rows: pd.Index,
+    labels: Sequence[Any],
+    *,
+    top: int | None = None,
+    min_proba: float | None = None,
+    max_per_label: int | None = None,
+) -> pd.DataFrame:
+    """List cells by falling probability; of equal ones the first row, then the first label.
+
+    `since` is the layer at which a cell was first imputed, 0 if it was not.
+    """
+    if min_proba is not None:
+        wanted = wanted & (probability >= check_number("min_proba", min_proba, 0.0, 1.0))
+    row, label = np.nonzero(wanted)
+    order = np.argsort(-probability[row, label], kind="stable")
+    if max_per_label is not None:
+        check_integer("max_per_label", max_per_label, 0)
+        rank = pd.Series(label[order]).groupby(label[order]).cumcount().to_numpy()
+        order = order[rank < max_per_label]
+    if top is not None:
+        order = order[: check_integer("top", top, 0)]
+    row, label = row[order], label[order]
+    layer = pd.array(since[row, label].astype(np.int64), dtype="Int64")
+    layer[layer == 0] = pd.NA
+    return pd.DataFrame(
+        {
+            "row": rows[row],
+            "label": pd.Index(labels, dtype=object)[label],
+            "probability": probability[row, label],
+            "layer": layer,
+        }
+    )
+
+
+def row_names(index: pd.Index | None, n: int) -> pd.Index:
+    """Return what rows are called: by their index if it is unique, otherwise by position."""
+    return pd.RangeIndex(n) if index is None or not index.is_unique else index
+
+
+def apply_suggestions(Y: Any, suggestions: pd.DataFrame) -> Any:
+    """Return a copy of Y with 1 in the suggested cells.
+
+    Parameters
+    ----------
+    Y : array, DataFrame or sparse matrix (n, n_labels)
+        The table the suggestions were made for. A DataFrame's rows are found by its index (by position if index values
+        occur twice) and labels by its columns; those of arrays by number.
+    suggestions : DataFrame
+        As `suggest_labels` returns it, or a part of it: the columns "row" and "label" are used.
+
+    Returns
+    -------
+    Y of the same type; unknown cells that were not suggested stay unknown.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan import apply_suggestions
+    >>> Y = pd.DataFrame({"cat": [1, 0], "dog": [0, 0]}, index=["a", "b"])
+    >>> apply_suggestions(Y, pd.DataFrame({"row": ["b"], "label": ["dog"]}))
+       cat  dog
+    a    1    0
+    b    0    1
+    """
+    for column in ("row", "label"):
+        if column not in getattr(suggestions, "columns", ()):
+            raise ValueError(f"suggestions must be a table with columns 'row' and 'label'; {column!r} is missing.")
+    row, label = pd.Index(suggestions["row"]), pd.Index(suggestions["label"])
+    if isinstance(Y, pd.DataFrame):
+        return _apply_to_table(Y, _find(row_names(Y.index, len(Y)), row, "row"), _find(Y.columns, label, "label"))
+    done: Any = sparse.lil_array(Y) if sparse.issparse(Y) else np.array(Y)
+    if done.ndim != 2:
+        raise ValueError(f"Y must have shape (n, n_labels), got {done.shape}.")
+    names = [pd.RangeIndex(length) for length in done.shape]
+    done[_find(names[0], row, "row"), _find(names[1], label, "label")] = 1
+    return done.asformat(Y.format) if sparse.issparse(Y) else done
+
+
+def _apply_to_table(Y: pd.DataFrame, rows: np.ndarray, columns: np.ndarray) -> pd.DataFrame:
+    done = Y.copy()
+    for column in np.unique(columns):
+        values = done.iloc[:, column].array.copy()
+        values[rows[columns == column]] = 1  # keeps the dtype, and unknown cells
+        done.isetitem(int(column), values)
+    return done
+
+
+def _find(names: pd.Index, wanted: pd.Index, what: str) -> np.ndarray:
+    if not names.is_unique:
+        raise ValueError(f"Y has the {what} name {names[names.duplicated()][0]!r} twice; names must be unique.")
+    at = names.get_indexer(wanted)
+    if (at < 0).any():
+        raise ValueError(f"Y has no {what} {wanted[int(np.flatnonzero(at < 0)[0])]!r}, which a suggestion names.")
+    return at
+
+
+def hide_some(observed: np.ndarray, rate: float, random_state: np.random.RandomState) -> np.ndarray:
+    """Return which observed positives to hide: a share of each label's, at least one where two or more are there."""
+    check_number("rate", rate, 0.0, 1.0, open_low=True)
+    hidden = np.zeros_like(observed)
+    for j in range(observed.shape[1]):
+        positives = random_state.permutation(np.flatnonzero(observed[:, j]))
+        n_hidden = min(max(round(rate * len(positives)), 1), len(positives) - 1)
+        hidden[positives[: max(n_hidden, 0)], j] = True
+    return hidden
+
+
+def report_recovery(
+    hidden: np.ndarray,
+    candidates: np.ndarray,
+    imputed: np.ndarray,
+    probability: np.ndarray,
+    labels: Sequence[Any],
+) -> pd.DataFrame:
+    """Say for each label how many hidden positives came back, and how they rank among all candidates."""
+    rows = []
+    for j in range(hidden.shape[1]):
+        asked = candidates[:, j]
+        rank = pd.Series(-probability[asked, j]).rank(method="average").to_numpy()
+        rows.append((hidden[asked, j], imputed[asked, j], rank))
+    table = pd.DataFrame([_recovery(*row) for row in rows], index=pd.Index(labels, dtype=object, name="label"))
+    pooled = pd.Series(-probability[candidates]).rank(method="average").to_numpy()
+    table.loc[ALL] = _recovery(hidden[candidates], imputed[candidates], pooled)
+    return table.astype(dict.fromkeys(("hidden", "recovered", "imputed", "candidates"), int))
+
+
+def _recovery(hidden: np.ndarray, imputed: np.ndarray, rank: np.ndarray) -> dict[str, float]:
+    n, found = len(hidden), int(hidden.sum())
+    return {
+        "hidden": found,
+        "recovered": int((hidden & imputed).sum()),
+        "recall": (hidden & imputed).sum() / found if found else np.nan,
+        "imputed": int(imputed.sum()),
+        "candidates": n,
+        "median_rank": float(np.median(rank[hidden])) if found else np.nan,
+        "expected_by_chance": imputed.sum() / n if n else np.nan,
+    }
