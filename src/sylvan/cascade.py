@@ -24,9 +24,9 @@ from sylvan._validation import (
     check_weak_labels,
     check_weights,
 )
-from sylvan.base import FixedLength, KeepLabels, LabelState, NoFeatures
+from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, NoFeatures
 from sylvan.checkpoints import Checkpoints, NoCheckpoints, fingerprint
-from sylvan.growth import Plan, Stage, grow
+from sylvan.growth import Plan, Stage, grow, representation
 from sylvan.layer import MAX_SEED, TrainingRows
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 from sylvan.progress import CallbackSupportMixin, Progress, warn_once, with_callbacks
@@ -34,6 +34,10 @@ from sylvan.suggestions import apply_suggestions
 
 _BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
 _NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state")
+_NO_FREQUENCY = (
+    "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
+    "impute=KeepLabels(frequency=OutOfBagPercentile())."
+)
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,6 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
 
     # ------------------------------------------------------------------------------------------------ fit
 
-    @with_callbacks
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, checkpoint_dir: Any = None
     ) -> "DeepForestClassifier":
@@ -196,6 +199,7 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         y : (n, n_labels) of 0/1, with NaN (or `unknown_label`) for unknown cells; or (n,) classes
             1 is an observed positive. 0 is "not observed", and may be imputed, unless zeros are trusted.
         sample_weight : (n,), optional
+            As the forests understand it. Rows of weight 0 have no say in anything, and nothing is imputed there.
         groups : (n,), optional
             Rows of a group stay together in the folds of forests with `KFold` out-of-sample probabilities.
         checkpoint_dir : path, optional
@@ -206,25 +210,27 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         -------
         self
         """
+        self._forget()
         self._fit(X, self._read(y), sample_weight, groups, checkpoint_dir)
         return self
 
-    @with_callbacks
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Fit, and return the out-of-sample representation of the training rows.
 
         **`fit(X, y).transform(X)` differs**: it takes the training rows for new ones, though the forests have seen
         them, and looks better than it is.
         """
-        blocks: list[list[np.ndarray]] = []
-        stage = self._fit(X, self._read(y), sample_weight, groups, blocks=blocks)
-        return _representation(blocks[self.n_layers_ - 1], stage.probas)
+        seen: list[np.ndarray] = []
+        self._forget()
+        self._fit(X, self._read(y), sample_weight, groups, seen=seen)
+        return seen[self.n_layers_ - 1]
 
     def _read(self, y: Any) -> WeakLabels:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         return check_weak_labels(y, self.unknown_label, self.trust_zeros)
 
+    @with_callbacks
     def _fit(
         self,
         X: Any,
@@ -232,14 +238,12 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         sample_weight: Any = None,
         groups: Any = None,
         checkpoint_dir: Any = None,
-        blocks: list[list[np.ndarray]] | None = None,
-    ) -> Stage:
-        """Grow the cascade and keep it; return its last layer as it came out of training."""
-        self._forget()
+        seen: list[np.ndarray] | None = None,
+    ) -> None:
+        """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
         try:
             plan = self._plan(weak)
             drawn = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers)
-            index = X.index if weak.index is None and isinstance(X, pd.DataFrame) else weak.index
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets)
             weights = self._weights(sample_weight, weak)
@@ -253,16 +257,14 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with warn_once(), progress:
-                observed = pd.DataFrame(weak.observed, columns=_label_names(weak.targets))
-                state = plan.impute.begin(X, observed, weak.candidates, seeds[0])
-                stages = grow(plan, rows, state, seeds, checkpoints, progress.layer, [] if blocks is None else blocks)
+                state = self._begin(plan.impute, rows, weak, seeds[0])
+                stages = grow(plan, rows, state, seeds, checkpoints, progress, seen)
                 n_layers = plan.length.n_layers([stage.record for stage in stages])
-                self._keep(stages, n_layers, plan, weak, index)
+                self._keep(stages, n_layers, plan, weak, rows.used)
                 progress.finished(n_layers, len(stages), stages[n_layers - 1])
         except BaseException:
             self._forget()  # an interrupted fit leaves nothing half done
             raise
-        return stages[n_layers - 1]
 
     def _forget(self) -> None:
         """Drop what an earlier fit left."""
@@ -271,10 +273,11 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
 
     def _plan(self, weak: WeakLabels) -> Plan:
         """Check the parameters and put the parts together."""
-        forests = self.forests if callable(self.forests) else lambda number: self.forests
-        _check_forests(forests(1), self.crossover)
+        forests = _forests_of(self.forests, self.crossover)
+        forests(1)
         measure = _default_measure(weak) if self.scoring is None else get_measure(self.scoring)
-        if self.decision_threshold != "calibrated":
+        calibrated = isinstance(self.decision_threshold, str) and self.decision_threshold == "calibrated"
+        if not calibrated:
             check_number("decision_threshold", self.decision_threshold, 0.0, 1.0)
         augment = NoFeatures() if self.augment is None else self.augment
         impute = KeepLabels() if self.impute is None else self.impute
@@ -286,6 +289,11 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         ):
             if isinstance(part, type) or not hasattr(part, method):
                 raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
+        if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
+            raise ValueError(_NO_FREQUENCY)
+        length.n_layers(
+            [LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)]
+        )  # says what is wrong before we grow
         return Plan(
             forests,
             augment,
@@ -311,18 +319,30 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
             y = weak.targets.classes[code]
         return compute_sample_weight(self.class_weight, y) * (1.0 if weights is None else weights)
 
-    def _keep(self, stages: list[Stage], n_layers: int, plan: Plan, weak: WeakLabels, index: Any) -> None:
+    def _begin(self, impute: Any, rows: TrainingRows, weak: WeakLabels, seed: int) -> LabelState:
+        """Return the labels of the used rows before layer 1; a table, as frequencies may be known by label names."""
+        observed = pd.DataFrame(rows.select(weak.observed))
+        observed.columns = pd.Index(_label_names(weak.targets), tupleize_cols=False)
+        X = rows.X if rows.used is None else rows.X[rows.used]
+        return impute.begin(X, observed, rows.select(weak.candidates), seed)
+
+    def _keep(
+        self,
+        stages: list[Stage],
+        n_layers: int,
+        plan: Plan,
+        weak: WeakLabels,
+        used: np.ndarray | None,
+    ) -> None:
         """Keep the chosen layers and what they found."""
         last = stages[n_layers - 1]
-        if self.decision_threshold == "calibrated" and last.after.frequency is None:
-            raise ValueError(
-                "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
-                "impute=KeepLabels(frequency=OutOfBagPercentile())."
-            )
+        labels = last.after if used is None else last.after.of_all_rows(used, weak.observed, weak.candidates)
+        if isinstance(self.decision_threshold, str) and last.after.frequency is None:
+            raise ValueError(_NO_FREQUENCY)
         targets = weak.targets
         frequency = plan.impute.frequency_in(last.trained, last.after)
-        thresholds = 0.5 * frequency if self.decision_threshold == "calibrated" else self.decision_threshold
-        proba = last.probas.mean(axis=0)
+        thresholds = 0.5 * frequency if isinstance(self.decision_threshold, str) else self.decision_threshold
+        proba = last.proba
         self.classes_, self.n_labels_ = targets.classes, targets.n_labels
         if targets.names is not None:
             self.label_names_in_ = targets.names
@@ -330,14 +350,14 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         self.n_layers_ = n_layers
         self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
         self.label_frequency_, self.label_bound_ = last.after.frequency, last.after.bound
-        self.imputed_labels_ = _like(weak, last.after.current.astype(np.int8), index)
+        self.imputed_labels_ = _like(weak, labels.current.astype(np.int8))
         self._fitted = _Fitted(
             kind=targets.kind,
             thresholds=np.broadcast_to(np.asarray(thresholds, dtype=float), (targets.n_labels,)),
-            labels=last.after,
+            labels=labels,
             probability=_present(proba, frequency),
             impute=plan.impute,
-            rows=suggestions.row_names(index, targets.n_rows),
+            rows=suggestions.row_names(weak.index, targets.n_rows),
             label_names=_label_names(targets),
         )
         self.oos_proba_ = self._as_proba(proba)
@@ -405,7 +425,7 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         parts = []
         for _, block in self._row_blocks(X):
             for blocks, probas in self._stages(block):
-                last = _representation(blocks, probas)
+                last = representation(blocks, probas)
             parts.append(last)
         return np.concatenate(parts)
 
@@ -461,8 +481,8 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         Returns
         -------
         DataFrame
-            row (index of Y if it was a unique one, else position), label, probability that the label is truly present,
-            layer at which it was first imputed (missing if it was not).
+            row (its name in the index of Y if that has unique names, else its position), label, probability that the
+            label is truly present, layer at which it was first imputed (missing if it was not).
         """
         check_is_fitted(self, "layers_")
         fitted = self._fitted
@@ -504,7 +524,7 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         probas = self._label_proba(X)
         check_rows(probas.shape[1], weak.targets)
         accepted = self._fitted.impute.accept(self._fitted.labels, probas) & weak.candidates
-        completed = _like(weak, (weak.observed | accepted).astype(np.int8), weak.index)
+        completed = _like(weak, (weak.observed | accepted).astype(np.int8))
         return sparse.csr_array(completed) if sparse.issparse(Y) else completed
 
     def check_recovery(
@@ -543,6 +563,17 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         )
 
 
+def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
+    """Return a function of the layer number that gives its forests, checked."""
+
+    def of_layer(number: int) -> list[Any]:
+        chosen = forests(number) if callable(forests) and not isinstance(forests, type) else forests
+        _check_forests(chosen, crossover)
+        return list(chosen)
+
+    return of_layer
+
+
 def _check_forests(forests: Any, crossover: Any) -> None:
     """Refuse what cannot be a layer."""
     if not isinstance(forests, (list, tuple)) or not forests:
@@ -574,10 +605,6 @@ def _present(proba: np.ndarray, frequency: np.ndarray) -> np.ndarray:
     return 1.0 - (1.0 - np.minimum(proba, 1.0)) ** (1.0 / frequency)
 
 
-def _representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:
-    return np.hstack([*blocks, *probas])
-
-
 def _label_names(targets: Targets) -> list[Any]:
     if targets.names is not None:
         return list(targets.names)
@@ -586,11 +613,11 @@ def _label_names(targets: Targets) -> list[Any]:
     return list(targets.classes[-targets.n_labels :])
 
 
-def _like(weak: WeakLabels, labels: np.ndarray, index: Any) -> Any:
+def _like(weak: WeakLabels, labels: np.ndarray) -> Any:
     """Return labels as a table if they came as one."""
     if weak.targets.names is None:
         return labels
-    return pd.DataFrame(labels.astype(np.int64), index=index, columns=pd.Index(weak.targets.names))
+    return pd.DataFrame(labels.astype(np.int64), index=weak.index, columns=pd.Index(weak.targets.names))
 
 
 def _check_same_labels(weak: WeakLabels, n_labels: int, names: Any) -> None:

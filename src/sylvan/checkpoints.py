@@ -10,9 +10,11 @@ import pickle
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any, BinaryIO
 
 import joblib
+import numpy as np
 from sklearn.base import BaseEstimator
 
 _FORMAT = 1
@@ -139,17 +141,24 @@ def _read(path: Path) -> Any:
 
 def fingerprint(parameters: Any, *data: Any) -> str:
     """Return what tells one fit from another: the same for the same data and parameters in any process."""
-    return joblib.hash([_describe(parameters), *data])
+    return joblib.hash([_describe(parameters), *(_describe(part) for part in data)])
 
 
 def _describe(value: Any) -> Any:
-    """Turn parameters into plain values: objects by class and parameters, functions by name."""
+    """Turn parameters and data into plain values: objects by what they are made of, functions by what they do."""
     if isinstance(value, BaseEstimator):
         return [type(value).__qualname__, _describe(value.get_params(deep=False))]
     if isinstance(value, dict):
         return {str(key): _describe(item) for key, item in sorted(value.items(), key=str)}
     if isinstance(value, (list, tuple)):
         return [_describe(item) for item in value]
-    if callable(value):
-        return [getattr(value, "__module__", ""), getattr(value, "__qualname__", type(value).__qualname__)]
+    if isinstance(value, np.ndarray):
+        return np.ascontiguousarray(value)
+    if isinstance(value, FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        code = value.__code__
+        names = [item for item in code.co_consts if not isinstance(item, CodeType)]
+        return [value.__qualname__, code.co_code, repr(names), _describe([cells, value.__defaults__])]
+    if callable(value) and hasattr(value, "__dict__"):
+        return [type(value).__qualname__, _describe(dict(vars(value)))]
     return value

@@ -16,13 +16,13 @@ from sylvan.measures import Measure
 class Stage(NamedTuple):
     """A finished layer of a fit: what it learnt from, said, and changed. Checkpoints are made of these.
 
-    `probas` are out-of-sample, (n_forests, n, n_labels).
+    `proba` is out-of-sample, the mean of the forests, (n, n_labels).
     """
 
     layer: Layer
     trained: LabelState
     after: LabelState
-    probas: np.ndarray
+    proba: np.ndarray
     record: LayerRecord
 
 
@@ -54,26 +54,26 @@ def grow(
     state: LabelState,
     seeds: Sequence[int],
     checkpoints: Any,
-    tell: Callable[[Stage], bool],
-    kept_blocks: list[list[np.ndarray]],
+    progress: Any,
+    seen: list[np.ndarray] | None = None,
 ) -> list[Stage]:
     """Grow layers until the length control, `max_layers` or a callback says stop.
 
-    `state` are the labels before layer 1; `tell` is told of each layer and returns whether to stop. The blocks that
-    each layer sees are put into `kept_blocks`.
+    `state` are the labels of the used rows before layer 1; `progress` is told of each layer.
+    What the training rows look like to each layer (`representation`) is put into `seen`, if given.
     """
     stages, resume = checkpoints.load()
+    if stages:
+        progress.resumed(len(stages), checkpoints.folder)
     blocks, more = resume or Resume([], True)
-    kept_blocks.extend([] for _ in stages)  # layers that were loaded: what they saw is gone
     while more:
         number = len(stages) + 1
-        kept_blocks.append(blocks)
         state = stages[-1].after if stages else state
         history = [stage.record for stage in stages]
-        stage, blocks, more = _grow_layer(plan, rows, blocks, state, history, seeds[number - 1])
+        stage, blocks, more = _grow_layer(plan, rows, blocks, state, history, seeds[number - 1], seen)
         stages.append(stage)
         checkpoints.save(number, stage, Resume(blocks, more))
-        if tell(stage) and more:
+        if progress.layer(stage) and more:
             more = False
             checkpoints.save(number, stage, Resume([], more))
     return stages
@@ -86,6 +86,7 @@ def _grow_layer(
     state: LabelState,
     history: list[LayerRecord],
     seed: int,
+    seen: list[np.ndarray] | None,
 ) -> tuple[Stage, list[np.ndarray], bool]:
     """Grow one layer; return it, the features it makes, and whether another one is to follow."""
     began = time.perf_counter()
@@ -96,31 +97,35 @@ def _grow_layer(
     visible = visible_blocks(len(templates), len(blocks), plan.crossover)
     everything = visible_blocks(len(templates), len(blocks), False)
     widths = [block.shape[1] for block in blocks]
+    labels = rows.expand(state.current)
 
-    forests, slot_probas = fit_forests(templates, rows, blocks, visible, state.current, seeds[0], plan.n_jobs)
+    forests, slot_probas = fit_forests(templates, rows, blocks, visible, labels, seeds[0], plan.n_jobs)
     layer = Layer(number, forests, visible, widths, forests, visible)
     probas = slot_probas
     if plan.separate_forests:  # the authors' variant: others predict, and others again guide the imputer
-        judges, probas = fit_forests(templates, rows, blocks, everything, state.current, seeds[1], plan.n_jobs)
+        judges, probas = fit_forests(templates, rows, blocks, everything, labels, seeds[1], plan.n_jobs)
         layer = replace(layer, judges=judges, judge_visible=everything)
-        layer, made = _augment(plan, layer, rows, blocks, slot_probas, state, seeds[3][0])
+        layer, made = _augment(plan, layer, rows, blocks, slot_probas, labels, seeds[3][0])
         everything = visible_blocks(len(templates), len(made), False)
         _, guides = fit_forests(
-            templates, rows, made, everything, state.current, seeds[2], plan.n_jobs, with_X=not _any_columns(made)
+            templates, rows, made, everything, labels, seeds[2], plan.n_jobs, with_X=not _any_columns(made)
         )
-        after = plan.impute.step(state, guides)
+        after = plan.impute.step(state, rows.select(guides))
     else:
         made = []
-        after = plan.impute.step(state, probas)
+        after = plan.impute.step(state, rows.select(probas))
 
-    score = plan.measure(state.observed, probas.mean(axis=0))
+    proba = probas.mean(axis=0)
+    score = plan.measure(state.observed, rows.select(proba))
+    if seen is not None:
+        seen.append(representation(blocks, probas))
     n_imputed, n_active = int(after.imputed.sum()), int(after.active.sum())
     record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, 0.0)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
     if more and not plan.separate_forests:
-        layer, made = _augment(plan, layer, rows, blocks, slot_probas, state, seeds[3][0])
+        layer, made = _augment(plan, layer, rows, blocks, slot_probas, labels, seeds[3][0])
     record = record._replace(seconds=time.perf_counter() - began)
-    return Stage(layer, state, after, probas, record), made if more else [], more
+    return Stage(layer, state, after, proba, record), made if more else [], more
 
 
 def _augment(
@@ -129,7 +134,7 @@ def _augment(
     rows: TrainingRows,
     blocks: list[np.ndarray],
     probas: np.ndarray,
-    state: LabelState,
+    labels: np.ndarray,
     seed: int,
 ) -> tuple[Layer, list[np.ndarray]]:
     """Fit the augmenter on a layer; return the layer with it, and the features of the training rows."""
@@ -139,11 +144,17 @@ def _augment(
             layer.forests,
             lambda slot: side_by_side(blocks, layer.visible[slot], rows.X),
             probas,
-            state.current,
+            labels,
             seed,
+            rows.used,
         )
     )
     return replace(layer, augment=augment), made
+
+
+def representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:
+    """Return what a layer is given beside X and what its forests say, side by side."""
+    return np.hstack([*blocks, *probas])
 
 
 def _any_columns(blocks: Sequence[np.ndarray]) -> bool:

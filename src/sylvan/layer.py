@@ -50,6 +50,18 @@ class TrainingRows:
             return None
         return self.sample_weight > 0
 
+    def select(self, values: np.ndarray) -> np.ndarray:
+        """Return the used rows of (..., n, n_labels) values."""
+        return values if self.used is None else values[..., self.used, :]
+
+    def expand(self, labels: np.ndarray) -> np.ndarray:
+        """Return labels of the used rows as labels of all; the others have none."""
+        if self.used is None:
+            return labels
+        everything = np.zeros((len(self.used), labels.shape[1]), labels.dtype)
+        everything[self.used] = labels
+        return everything
+
 
 @dataclass(frozen=True)
 class Layer:

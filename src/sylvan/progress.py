@@ -1,6 +1,7 @@
 """What a fit says while it grows: lines, a bar, callbacks, scikit-learn's callbacks where it has them."""
 
 import contextlib
+import inspect
 import logging
 import sys
 import warnings
@@ -102,9 +103,10 @@ class Progress:
             task = self.context.subcontext(task_name="layer")
             task.call_on_fit_task_begin(estimator=self.estimator)
             stop = bool(task.call_on_fit_task_end(estimator=self.estimator))
-        event = LayerEvent(record, self.max_layers, stage.probas.mean(axis=0), stage.after) if self.callbacks else None
+        event = LayerEvent(record, self.max_layers, stage.proba, stage.after) if self.callbacks else None
         for callback in self.callbacks:
-            stop = (callback(event) is True) or stop
+            answer = callback(event)
+            stop = (isinstance(answer, (bool, np.bool_)) and bool(answer)) or stop
         return stop
 
     def finished(self, n_layers: int, n_grown: int, last: Any) -> None:
@@ -128,4 +130,16 @@ def warn_once() -> Iterator[None]:
         place = (warning.category, warning.filename, warning.lineno)
         if place not in seen:
             seen.add(place)
-            warnings.warn(warning.message, warning.category, stacklevel=4)
+            warnings.warn(warning.message, warning.category, stacklevel=_frames_to_user())
+
+
+def _frames_to_user() -> int:
+    """Return how many frames above the caller the code stands that asked for a fit."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "sylvan",
+        "sklearn",
+        "contextlib",
+    ):
+        frame, level = frame.f_back, level + 1
+    return level

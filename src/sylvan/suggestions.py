@@ -86,20 +86,23 @@ def apply_suggestions(Y: Any, suggestions: pd.DataFrame) -> Any:
     row, label = pd.Index(suggestions["row"]), pd.Index(suggestions["label"])
     if isinstance(Y, pd.DataFrame):
         return _apply_to_table(Y, _find(row_names(Y.index, len(Y)), row, "row"), _find(Y.columns, label, "label"))
-    done: Any = sparse.lil_array(Y) if sparse.issparse(Y) else np.array(Y)
+    done: Any = sparse.lil_array(Y, copy=True) if sparse.issparse(Y) else np.array(Y)
     if done.ndim != 2:
         raise ValueError(f"Y must have shape (n, n_labels), got {done.shape}.")
     names = [pd.RangeIndex(length) for length in done.shape]
     done[_find(names[0], row, "row"), _find(names[1], label, "label")] = 1
-    return done.asformat(Y.format) if sparse.issparse(Y) else done
+    return type(Y)(done) if sparse.issparse(Y) else done
 
 
 def _apply_to_table(Y: pd.DataFrame, rows: np.ndarray, columns: np.ndarray) -> pd.DataFrame:
     done = Y.copy()
     for column in np.unique(columns):
-        values = done.iloc[:, column].array.copy()
-        values[rows[columns == column]] = 1  # keeps the dtype, and unknown cells
-        done.isetitem(int(column), values)
+        dtype = Y.dtypes.iloc[column]
+        one = pd.api.types.is_bool_dtype(dtype) or 1
+        values = done.iloc[:, column].array
+        values = values.to_dense() if isinstance(dtype, pd.SparseDtype) else values.copy()
+        values[rows[columns == column]] = one
+        done.isetitem(int(column), pd.array(values, dtype=dtype))
     return done
 
 
@@ -136,9 +139,11 @@ def report_recovery(
         asked = candidates[:, j]
         rank = pd.Series(-probability[asked, j]).rank(method="average").to_numpy()
         rows.append((hidden[asked, j], imputed[asked, j], rank))
-    table = pd.DataFrame([_recovery(*row) for row in rows], index=pd.Index(labels, dtype=object, name="label"))
     pooled = pd.Series(-probability[candidates]).rank(method="average").to_numpy()
-    table.loc[ALL] = _recovery(hidden[candidates], imputed[candidates], pooled)
+    rows.append((hidden[candidates], imputed[candidates], pooled))
+    table = pd.DataFrame([_recovery(*row) for row in rows])
+    table.index = pd.Index([*labels, ALL], dtype=object, tupleize_cols=False)
+    table.index.name = "label"
     return table.astype(dict.fromkeys(("hidden", "recovered", "imputed", "candidates"), int))
 
 

@@ -145,7 +145,11 @@ class TreeEmbedding(BaseEstimator):
         for slot, (forest, share) in enumerate(zip(view.forests, shares)):
             _check_forest(forest)
             seed = None if view.random_state is None else (view.random_state, slot)
-            fitted, block, ratio = self._fit_slot(forest, view.input_of(slot), share, np.random.default_rng(seed))
+            X = view.input_of(slot)
+            used = X if view.used is None else X[view.used]
+            fitted, block, ratio = self._fit_slot(forest, used, share, np.random.default_rng(seed))
+            if view.used is not None:
+                block = self._score(forest, X, fitted)
             slots.append(fitted)
             blocks.append(block)
             ratios.append(ratio)
@@ -158,13 +162,14 @@ class TreeEmbedding(BaseEstimator):
         """Return the scores of new rows, the same for a row whatever comes with it."""
         blocks = []
         for slot, (forest, fitted) in enumerate(zip(view.forests, self._fitted(), strict=True)):
-            X = view.input_of(slot)
-            if not fitted.dual.shape[1]:
-                blocks.append(np.empty((X.shape[0], 0), np.float32))
-                continue
-            paths = _read_paths(forest.trees_, self.weighting, fitted.share)
-            blocks.append(_scores(paths, _leaves_of(forest, X), fitted))
+            blocks.append(self._score(forest, view.input_of(slot), fitted))
         return blocks
+
+    def _score(self, forest: Any, X: Any, fitted: _Slot) -> np.ndarray:
+        if not fitted.dual.shape[1]:
+            return np.empty((X.shape[0], 0), np.float32)
+        paths = _read_paths(forest.trees_, self.weighting, fitted.share)
+        return _scores(paths, _leaves_of(forest, X), fitted)
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return "component0", "component1" and so on."""

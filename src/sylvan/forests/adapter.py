@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sylvan._validation import check_groups, check_targets, dense_labels
 from sylvan.forests.out_of_sample import KFold
+
+_ONE_MODEL_PER_LABEL = (MultiOutputClassifier, MultiOutputRegressor)  # want a matrix even of one label
 
 
 class FoldModels(BaseEstimator):
@@ -31,6 +34,8 @@ class FoldModels(BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "FoldModels":
         """Fit one clone on all rows but a fold's, for each fold, and keep what they say about the fold."""
+        if is_classifier(self.estimator) and not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(f"{type(self.estimator).__name__} has no predict_proba, which a layer needs.")
         targets = check_targets(y)
         labels = dense_labels(targets)
         random_state = check_random_state(self.random_state)
@@ -94,7 +99,7 @@ class _OneFold:
                 raise ValueError(f"{type(self.estimator).__name__} does not take sample weights.")
             options["sample_weight"] = weights
         self.fitted = self.estimator.fit(
-            X, Y[:, 0] if Y.shape[1] == 1 and not _wants_matrix(self.estimator) else Y, **options
+            X, Y[:, 0] if Y.shape[1] == 1 and not isinstance(self.estimator, _ONE_MODEL_PER_LABEL) else Y, **options
         )
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -102,11 +107,6 @@ class _OneFold:
         if len(self.learnt):
             proba[:, self.learnt] = _positive_proba(self.fitted, X, len(self.learnt))
         return proba
-
-
-def _wants_matrix(estimator: Any) -> bool:
-    """Meta-estimators that fit one model per column want a matrix even for one column."""
-    return hasattr(estimator, "estimator")
 
 
 def _positive_proba(model: Any, X: Any, n_labels: int) -> np.ndarray:

@@ -1,0 +1,31 @@
+"""Find labels that are probably missing in a table, and check how far to trust the list.
+
+    python examples/find_missing_labels.py
+
+Replace the first lines by your own two tables: X (features) and Y (0/1 labels, one column each).
+"""
+
+from sylvan import apply_suggestions, slcforest
+from sylvan.datasets import hide_positives, load_digit_attributes
+
+X, Y_true = load_digit_attributes(return_X_y=True, as_frame=True)
+Y = hide_positives(Y_true, 0.5, random_state=0)  # stands for a table in which half of the positives were never recorded
+
+model = slcforest(random_state=0, verbose=1).fit(X, Y)
+
+print("\nHow the layers did:")
+print(model.history_.to_string(index=False))
+
+print("\nWhat is probably missing, at most three suggestions per label:")
+print(model.suggest_labels(max_per_label=3).to_string(index=False))
+
+print("\nCan it be trusted? A tenth of the known positives is hidden; how many come back?")
+print(model.check_recovery(X, Y, rate=0.1, random_state=0).to_string())
+
+sure = model.suggest_labels(min_proba=0.9)
+completed = apply_suggestions(Y, sure)
+right = sum(Y_true.at[row, label] for row, label in zip(sure["row"], sure["label"]))
+print(f"\nApplied {len(sure)} suggestions with a probability of at least 0.9; {right} of them are right.")
+print(
+    f"Positives: {int(Y.sum().sum())} observed, {int(completed.sum().sum())} after, {int(Y_true.sum().sum())} in truth."
+)
