@@ -151,6 +151,13 @@ def test_zero_for_unknown(make):
     assert as_lists(check_weak_labels(make(FULL), unknown_label=0, trust_zeros=False)) == (FULL.tolist(), ZEROS)
 
 
+def test_zero_for_unknown_beside_classes():
+    weak = check_weak_labels([0, 1, 0], unknown_label=0)
+    assert weak.targets.kind == "binary"
+    assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
+    assert check_weak_labels([0, 1, 2], unknown_label=0).targets.kind == "multiclass"
+
+
 def test_zero_for_unknown_beside_missing_values():
     assert as_lists(check_weak_labels(PARTIAL, unknown_label=0)) == (FULL.tolist(), ZEROS)
 

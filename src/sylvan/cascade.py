@@ -1,5 +1,6 @@
 """The cascade: layer after layer of forests, each learning from X and from what the layer before it found out."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -34,6 +35,10 @@ from sylvan.suggestions import apply_suggestions
 
 _BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
 _NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state")
+_NOTHING_IMPUTED = (
+    "No label was imputed: no unobserved cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
+    "the same; a lower threshold, or StrictLabelComplement(threshold_on='scaled'), fills more."
+)
 _NO_FREQUENCY = (
     "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
     "impute=KeepLabels(frequency=OutOfBagPercentile())."
@@ -262,6 +267,8 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
                 n_layers = plan.length.n_layers([stage.record for stage in stages])
                 self._keep(stages, n_layers, plan, weak, rows.used)
                 progress.finished(n_layers, len(stages), stages[n_layers - 1])
+                if state.active.any() and not stages[n_layers - 1].after.imputed.any():
+                    warnings.warn(_NOTHING_IMPUTED, stacklevel=2)
         except BaseException:
             self._forget()  # an interrupted fit leaves nothing half done
             raise
