@@ -123,7 +123,6 @@ def test_a_text_may_stand_for_unknown():
     assert as_lists(check_weak_labels(Y.to_numpy(), unknown_label="?")) == expected
 
 
-@pytest.mark.xfail(reason="0 and texts have no common type", raises=TypeError)
 def test_a_text_for_unknown_in_an_array_of_texts():
     Y = np.array([["1", "?"], ["0", "1"]])
     assert as_lists(check_weak_labels(Y, unknown_label="?")) == ([[1, 0], [0, 1]], [[0, 1], [0, 0]])
@@ -218,7 +217,6 @@ def test_columns_of_several_types():
     )
 
 
-@pytest.mark.xfail(reason="numpy reads the missing value of a categorical column of integers as a huge number")
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_categorical_column():
     Y = pd.DataFrame({"a": pd.Categorical([1, None, 0]), "b": [1, 0, 0]})

@@ -379,10 +379,14 @@ def _split_unknown(y: Any, unknown_label: Any) -> tuple[Any, np.ndarray | None]:
                 raise ValueError(f"Input y contains {unknown_label!r}. Remove the rows whose class is unknown.")
             return y, None
         y = values
+    dtypes = list(y.dtypes) if isinstance(y, pd.DataFrame) else [y.dtype]
+    numeric = all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes)
+    if not numeric:
+        y = y.astype(object)
     unknown = _equals(np.asarray(y), unknown_label)
     if not unknown.any():
         return y, None
-    return y.astype(object).mask(unknown, 0) if isinstance(y, pd.DataFrame) else np.where(unknown, 0, y), unknown
+    return y.mask(unknown, 0) if isinstance(y, pd.DataFrame) else np.where(unknown, 0, y), unknown
 
 
 def _equals(values: np.ndarray, label: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -282,6 +283,8 @@ class FixedLength(BaseEstimator):
 
     def n_layers(self, history: Sequence[LayerRecord]) -> int:
         """Keep all layers."""
+        if not (self.n is None or (isinstance(self.n, Integral) and self.n >= 1)):
+            raise ValueError(f"n must be None or an integer of at least 1, got {self.n!r}.")
         return len(history)
 
 

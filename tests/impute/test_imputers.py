@@ -682,7 +682,6 @@ def test_bound_is_no_matter_to_new_rows():
     assert accepted(LabelComplement(), 1.0, [0.4] * 6) == [1] * 6
 
 
-@pytest.mark.xfail(reason="KnownFrequency knows labels that nobody observed, and only active labels are imputed")
 @pytest.mark.parametrize("make", [StrictLabelComplement, FluidLabelAddition, LabelComplement])
 def test_a_label_that_was_never_observed_is_not_accepted(make):
     imputer = make(KnownFrequency(0.5))
@@ -692,7 +691,6 @@ def test_a_label_that_was_never_observed_is_not_accepted(make):
     assert imputer.accept(after, column(1, 1)).ravel().tolist() == [False, False]
 
 
-@pytest.mark.xfail(reason="0 positives make a frequency of 1e-12, though nothing is known of the label")
 @pytest.mark.parametrize("make", [StrictLabelComplement, FluidLabelAddition, LabelComplement])
 def test_frequency_of_a_label_that_was_never_observed_is_1(make):
     imputer = make(KnownFrequency(0.5))
@@ -700,7 +698,6 @@ def test_frequency_of_a_label_that_was_never_observed_is_1(make):
     assert imputer.frequency_in(before, imputer.step(before, column(0, 0, 0))).tolist() == [1.0]
 
 
-@pytest.mark.xfail(reason="a label with c = 0 in one layer is given up in training, but new rows are still accepted")
 def test_fluid_treats_new_rows_as_those_of_training():
     imputer = FluidLabelAddition()
     state = imputer.step(start(imputer, [1, 0, 0]), column(0.0, 0.9, 0.1))

@@ -13,6 +13,11 @@ def usable(frequency: np.ndarray) -> np.ndarray:
     return np.isfinite(frequency) & (frequency > 0)
 
 
+def has_estimate(state: LabelState) -> np.ndarray:
+    """Say which labels have a positive and a usable frequency."""
+    return state.observed.any(axis=0) & usable(np.asarray(state.frequency))
+
+
 def begin(X: Any, observed: Any, candidates: Any, estimator: Any, random_state: Any) -> LabelState:
     """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities.
 
@@ -45,5 +50,6 @@ def with_frequency(state: LabelState, frequency: Any) -> LabelState:
 
 def frequency_in(trained: LabelState, after: LabelState) -> np.ndarray:
     """Return P(cell is 1 in the labels a layer learnt | label present): its positives / all that there should be."""
-    n_observed = np.maximum(trained.observed.sum(axis=0), 1)
-    return np.minimum(1.0, known_frequency(after) * trained.current.sum(axis=0) / n_observed).clip(1e-12)
+    n_observed = trained.observed.sum(axis=0)
+    told = trained.current.sum(axis=0) / np.maximum(n_observed, 1)
+    return np.where(n_observed > 0, np.minimum(1.0, known_frequency(after) * told), 1.0)

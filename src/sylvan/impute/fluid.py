@@ -15,7 +15,8 @@ class FluidLabelAddition(BaseEstimator):
     """Impute every unobserved cell with p > threshold * c.
 
     p is the mean out-of-sample probability of the layer's forests and c, estimated anew in each layer, is what p
-    reaches on observed positives. There is no bound and no label is frozen.
+    reaches on observed positives. There is no bound and no label is frozen; one for which c comes out as 0 is left alone
+    from then on.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class FluidLabelAddition(BaseEstimator):
         p = probas.mean(axis=0)
         if self._estimator().uses_proba:
             state = bounds.estimate(state, self._estimator(), p)
-        imputed = state.candidates & state.active & self._accept(state, p)
+        imputed = state.candidates & self._accept(state, p)
         return state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
@@ -69,9 +70,8 @@ class FluidLabelAddition(BaseEstimator):
         return self._accept(state, probas.mean(axis=0))
 
     def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
-        frequency = np.asarray(state.frequency)
-        known = bounds.usable(frequency)
-        return known & (p > self.threshold * np.where(known, frequency, 1.0))
+        known = bounds.has_estimate(state)
+        return state.active & (p > self.threshold * np.where(known, np.asarray(state.frequency), 1.0))
 
     def _estimator(self) -> Any:
         return OutOfBagPercentile() if self.frequency is None else self.frequency

@@ -66,7 +66,7 @@ class LabelComplement(BaseEstimator):
 
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows all forests agree on."""
-        return bounds.usable(np.asarray(state.frequency)) & (probas >= self.threshold).all(axis=0)
+        return bounds.has_estimate(state) & (probas >= self.threshold).all(axis=0)
 
     def _estimator(self) -> Any:
         return TIcE(min_t=5) if self.frequency is None else self.frequency

@@ -82,9 +82,8 @@ class StrictLabelComplement(BaseEstimator):
         return self._accept(state, probas.mean(axis=0))
 
     def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
-        frequency = np.asarray(state.frequency)
-        known = bounds.usable(frequency)
-        scale = np.where(known, frequency, 1.0) if self.threshold_on == "scaled" else 1.0
+        known = bounds.has_estimate(state)
+        scale = np.where(known, np.asarray(state.frequency), 1.0) if self.threshold_on == "scaled" else 1.0
         return known & (p / scale > self.threshold)
 
     def _estimator(self) -> Any:
