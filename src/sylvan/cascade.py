@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state, compute_sample_weight, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,19 +19,16 @@ from sylvan._validation import (
     WeakLabels,
     check_features,
     check_groups,
-    check_integer,
-    check_number,
     check_rows,
     check_weak_labels,
     check_weights,
 )
-from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, NoFeatures
+from sylvan.base import LabelState
 from sylvan.checkpoints import Checkpoints, NoCheckpoints, fingerprint
-from sylvan.growth import Plan, Stage, grow, representation
+from sylvan.growth import NO_FREQUENCY, Plan, Stage, grow, make_plan, representation
 from sylvan.layer import MAX_SEED, TrainingRows
-from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
+from sylvan.missing_labels import Fitted, MissingLabels, like
 from sylvan.progress import CallbackSupportMixin, Progress, warn_once, with_callbacks
-from sylvan.suggestions import apply_suggestions
 
 _BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
 _NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state")
@@ -39,26 +36,9 @@ _NOTHING_IMPUTED = (
     "No label was imputed: no unobserved cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
     "the same; a lower threshold, or StrictLabelComplement(threshold_on='scaled'), fills more."
 )
-_NO_FREQUENCY = (
-    "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
-    "impute=KeepLabels(frequency=OutOfBagPercentile())."
-)
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    """What a fitted cascade knows beside its public attributes."""
-
-    kind: str
-    thresholds: np.ndarray
-    labels: LabelState
-    probability: np.ndarray
-    impute: Any
-    rows: pd.Index
-    label_names: list[Any]
-
-
-class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
 
     Layer 1 learns the labels from X. Every further layer learns them from X and from the features that the augmenter
@@ -247,7 +227,7 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
     ) -> None:
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
         try:
-            plan = self._plan(weak)
+            plan = make_plan(self, weak.targets.kind)
             drawn = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers)
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets)
@@ -277,41 +257,6 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         """Drop what an earlier fit left."""
         for name in [name for name in vars(self) if name.endswith("_") or name == "_fitted"]:
             del self.__dict__[name]
-
-    def _plan(self, weak: WeakLabels) -> Plan:
-        """Check the parameters and put the parts together."""
-        forests = _forests_of(self.forests, self.crossover)
-        forests(1)
-        measure = _default_measure(weak) if self.scoring is None else get_measure(self.scoring)
-        calibrated = isinstance(self.decision_threshold, str) and self.decision_threshold == "calibrated"
-        if not calibrated:
-            check_number("decision_threshold", self.decision_threshold, 0.0, 1.0)
-        augment = NoFeatures() if self.augment is None else self.augment
-        impute = KeepLabels() if self.impute is None else self.impute
-        length = FixedLength() if self.length is None else self.length
-        for name, part, method in (
-            ("augment", augment, "fit_transform"),
-            ("impute", impute, "step"),
-            ("length", length, "should_stop"),
-        ):
-            if isinstance(part, type) or not hasattr(part, method):
-                raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
-        if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
-            raise ValueError(_NO_FREQUENCY)
-        length.n_layers(
-            [LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)]
-        )  # says what is wrong before we grow
-        return Plan(
-            forests,
-            augment,
-            impute,
-            length,
-            crossover=bool(self.crossover),
-            max_layers=check_integer("max_layers", self.max_layers, 1),
-            measure=measure,
-            separate_forests=bool(self.separate_forests),
-            n_jobs=self.n_jobs,
-        )
 
     def _weights(self, sample_weight: Any, weak: WeakLabels) -> np.ndarray | None:
         """Return the weights of rows, those of their classes multiplied in."""
@@ -345,7 +290,7 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         last = stages[n_layers - 1]
         labels = last.after if used is None else last.after.of_all_rows(used, weak.observed, weak.candidates)
         if isinstance(self.decision_threshold, str) and last.after.frequency is None:
-            raise ValueError(_NO_FREQUENCY)
+            raise ValueError(NO_FREQUENCY)
         targets = weak.targets
         frequency = plan.impute.frequency_in(last.trained, last.after)
         thresholds = 0.5 * frequency if isinstance(self.decision_threshold, str) else self.decision_threshold
@@ -357,8 +302,8 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         self.n_layers_ = n_layers
         self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
         self.label_frequency_, self.label_bound_ = last.after.frequency, last.after.bound
-        self.imputed_labels_ = _like(weak, labels.current.astype(np.int8))
-        self._fitted = _Fitted(
+        self.imputed_labels_ = like(weak, labels.current.astype(np.int8))
+        self._fitted = Fitted(
             kind=targets.kind,
             thresholds=np.broadcast_to(np.asarray(thresholds, dtype=float), (targets.n_labels,)),
             labels=labels,
@@ -466,146 +411,6 @@ class DeepForestClassifier(TransformerMixin, CallbackSupportMixin, ClassifierMix
         check_is_fitted(self, "layers_")
         return sum(layer.nbytes for layer in self.layers_)
 
-    # ------------------------------------------------------------------------------------------------ missing labels
-
-    def suggest_labels(
-        self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
-    ) -> pd.DataFrame:
-        """List labels of the training rows that are probably missing, most likely first.
-
-        Without arguments: the cells that the imputer filled (or, if it filled none, those with probability above 0.5).
-        With arguments: the most probable of all cells that may be missing, imputed or not.
-
-        Parameters
-        ----------
-        top : int, optional
-            Length of the list.
-        min_proba : float, optional
-            Least probability.
-        max_per_label : int, optional
-            Most suggestions for one label.
-
-        Returns
-        -------
-        DataFrame
-            row (its name in the index of Y if that has unique names, else its position), label, probability that the
-            label is truly present, layer at which it was first imputed (missing if it was not).
-        """
-        check_is_fitted(self, "layers_")
-        fitted = self._fitted
-        wanted = fitted.labels.candidates
-        if top is None and min_proba is None and max_per_label is None:
-            wanted = fitted.labels.imputed if fitted.labels.imputed.any() else wanted & (fitted.probability > 0.5)
-        return suggestions.list_cells(
-            wanted,
-            fitted.probability,
-            fitted.labels.since,
-            fitted.rows,
-            fitted.label_names,
-            top=top,
-            min_proba=min_proba,
-            max_per_label=max_per_label,
-        )
-
-    def apply_suggestions(self, Y: Any, suggestions: pd.DataFrame) -> Any:
-        """Return a copy of Y with 1 in the suggested cells; see `sylvan.apply_suggestions`."""
-        return apply_suggestions(Y, suggestions)
-
-    def complete(self, X: Any, Y: Any) -> Any:
-        """Complete the labels of new rows: what is observed stays, and what the imputer would accept is added.
-
-        Parameters
-        ----------
-        X : (n, n_features)
-        Y : (n, n_labels), labels as in `fit`: zeros, or only unknown cells if there are any, may become 1
-
-        Returns
-        -------
-        (n, n_labels) of 0/1, of the type of Y
-        """
-        check_is_fitted(self, "layers_")
-        if self._fitted.kind != "multilabel":
-            raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
-        weak = self._read(Y)
-        _check_same_labels(weak, self.n_labels_, getattr(self, "label_names_in_", None))
-        probas = self._label_proba(X)
-        check_rows(probas.shape[1], weak.targets)
-        accepted = self._fitted.impute.accept(self._fitted.labels, probas) & weak.candidates
-        completed = _like(weak, (weak.observed | accepted).astype(np.int8))
-        return sparse.csr_array(completed) if sparse.issparse(Y) else completed
-
-    def check_recovery(
-        self, X: Any, Y: Any, rate: float = 0.1, *, random_state: Any = None, **fit_params: Any
-    ) -> pd.DataFrame:
-        """Hide a further share of the observed positives, fit a clone, and say how many came back.
-
-        What users can check without knowing the truth: hidden positives are known to be true. (How many of the other
-        suggestions are wrong cannot be known from the data.)
-
-        Parameters
-        ----------
-        X, Y : as in `fit`
-        rate : float, default=0.1
-            Share of each label's observed positives to hide, at least one if there are two.
-        random_state : int, RandomState or None, default=None
-            Draws what is hidden.
-        **fit_params : further arguments of `fit`
-
-        Returns
-        -------
-        DataFrame, a line for each label and one for all
-            hidden: positives that were hidden; recovered: of them, imputed; recall: their share; imputed: all imputed
-            cells; candidates: cells that were not observed; median_rank: of the hidden among the candidates by
-            probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
-        """
-        weak = self._read(Y)
-        hidden = suggestions.hide_some(weak.observed, rate, check_random_state(random_state)) & _can_be_missing(weak)
-        trial = clone(self)
-        masked = replace(weak, observed=weak.observed & ~hidden, candidates=weak.candidates | hidden)
-        trial._fit(X, masked, **fit_params)  # noqa: SLF001 (the same class)
-        fitted = trial._fitted  # noqa: SLF001
-        found = fitted.labels.imputed if fitted.labels.imputed.any() else fitted.probability > 0.5
-        return suggestions.report_recovery(
-            hidden, masked.candidates, found & masked.candidates, fitted.probability, fitted.label_names
-        )
-
-
-def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
-    """Return a function of the layer number that gives its forests, checked."""
-
-    def of_layer(number: int) -> list[Any]:
-        chosen = forests(number) if callable(forests) and not isinstance(forests, type) else forests
-        _check_forests(chosen, crossover)
-        return list(chosen)
-
-    return of_layer
-
-
-def _check_forests(forests: Any, crossover: Any) -> None:
-    """Refuse what cannot be a layer."""
-    if not isinstance(forests, (list, tuple)) or not forests:
-        raise ValueError(
-            f"forests must be a list of at least one forest, or a function of the layer number that returns one; got "
-            f"{forests!r}."
-        )
-    for slot, forest in enumerate(forests):
-        if isinstance(forest, type) or not (hasattr(forest, "encode") and hasattr(forest, "fit")):
-            raise TypeError(
-                f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
-            )
-        if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
-            raise ValueError(
-                f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "
-                "out_of_sample to OutOfBag() or KFold(k)."
-            )
-    if crossover and len(forests) < 2:
-        raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
-
-
-def _default_measure(weak: WeakLabels) -> Measure:
-    """Return the share of wrong predictions for classes, micro AUROC for labels."""
-    return {"multiclass": one_error, "binary": hamming_loss}.get(weak.targets.kind, micro_auroc)
-
 
 def _present(proba: np.ndarray, frequency: np.ndarray) -> np.ndarray:
     """Return the probability that labels are present: p / c, bent so that it keeps its order where it would pass 1."""
@@ -618,23 +423,3 @@ def _label_names(targets: Targets) -> list[Any]:
     if targets.kind == "multilabel":
         return list(range(targets.n_labels))
     return list(targets.classes[-targets.n_labels :])
-
-
-def _like(weak: WeakLabels, labels: np.ndarray) -> Any:
-    """Return labels as a table if they came as one."""
-    if weak.targets.names is None:
-        return labels
-    return pd.DataFrame(labels.astype(np.int64), index=weak.index, columns=pd.Index(weak.targets.names))
-
-
-def _check_same_labels(weak: WeakLabels, n_labels: int, names: Any) -> None:
-    if weak.targets.n_labels != n_labels:
-        raise ValueError(f"Y has {weak.targets.n_labels} labels, but the model was fitted with {n_labels}.")
-    given = weak.targets.names
-    if names is not None and given is not None and list(names) != list(given):
-        raise ValueError(f"The labels of Y, {list(given)}, are not those of the fit in the same order: {list(names)}.")
-
-
-def _can_be_missing(weak: WeakLabels) -> np.ndarray:
-    """Say where a hidden positive would be looked for: nowhere if there are classes of which a row has one."""
-    return np.full_like(weak.observed, weak.targets.kind != "multiclass")

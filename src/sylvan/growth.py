@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from sylvan.base import LabelState, LayerRecord, LayerView
+from sylvan._validation import check_integer, check_number
+from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, LayerView, NoFeatures
 from sylvan.layer import MAX_SEED, Layer, TrainingRows, fit_forests, side_by_side, visible_blocks
-from sylvan.measures import Measure
+from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
 
 class Stage(NamedTuple):
@@ -46,6 +47,83 @@ class Plan:
     measure: Measure
     separate_forests: bool
     n_jobs: int | None
+
+
+NO_FREQUENCY = (
+    "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
+    "impute=KeepLabels(frequency=OutOfBagPercentile())."
+)
+
+
+def make_plan(settings: Any, kind: str) -> Plan:
+    """Check the parameters of a cascade (`settings`) for targets of this kind, and put its parts together."""
+    forests = _forests_of(settings.forests, settings.crossover)
+    forests(1)
+    measure = _default_measure(kind) if settings.scoring is None else get_measure(settings.scoring)
+    calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
+    if not calibrated:
+        check_number("decision_threshold", settings.decision_threshold, 0.0, 1.0)
+    augment = NoFeatures() if settings.augment is None else settings.augment
+    impute = KeepLabels() if settings.impute is None else settings.impute
+    length = FixedLength() if settings.length is None else settings.length
+    for name, part, method in (
+        ("augment", augment, "fit_transform"),
+        ("impute", impute, "step"),
+        ("length", length, "should_stop"),
+    ):
+        if isinstance(part, type) or not hasattr(part, method):
+            raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
+    if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
+        raise ValueError(NO_FREQUENCY)
+    length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
+    return Plan(
+        forests,
+        augment,
+        impute,
+        length,
+        crossover=bool(settings.crossover),
+        max_layers=check_integer("max_layers", settings.max_layers, 1),
+        measure=measure,
+        separate_forests=bool(settings.separate_forests),
+        n_jobs=settings.n_jobs,
+    )
+
+
+def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
+    """Return a function of the layer number that gives its forests, checked."""
+
+    def of_layer(number: int) -> list[Any]:
+        chosen = forests(number) if callable(forests) and not isinstance(forests, type) else forests
+        _check_forests(chosen, crossover)
+        return list(chosen)
+
+    return of_layer
+
+
+def _check_forests(forests: Any, crossover: Any) -> None:
+    """Refuse what cannot be a layer."""
+    if not isinstance(forests, (list, tuple)) or not forests:
+        raise ValueError(
+            f"forests must be a list of at least one forest, or a function of the layer number that returns one; got "
+            f"{forests!r}."
+        )
+    for slot, forest in enumerate(forests):
+        if isinstance(forest, type) or not (hasattr(forest, "encode") and hasattr(forest, "fit")):
+            raise TypeError(
+                f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
+            )
+        if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
+            raise ValueError(
+                f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "
+                "out_of_sample to OutOfBag() or KFold(k)."
+            )
+    if crossover and len(forests) < 2:
+        raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
+
+
+def _default_measure(kind: str) -> Measure:
+    """Return the share of wrong predictions for classes, micro AUROC for labels."""
+    return {"multiclass": one_error, "binary": hamming_loss}.get(kind, micro_auroc)
 
 
 def grow(

@@ -1,22 +1,18 @@
-"""What holds for every cascade: wiring, choice of layers, determinism, progress, interruption."""
+"""What holds for every cascade: wiring, choice of layers, predictions, determinism."""
 
-import logging
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, lcforest, rf_et
 from sylvan.algorithms import slcforest
 from sylvan.augment import OutputSpace, TreeEmbedding, Union
-from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
+from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import KeepLabels, StrictLabelComplement
 from sylvan.length import BestLayer, FixedLength, Patience
-from sylvan.progress import LayerEvent
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
 
@@ -209,6 +205,19 @@ def test_the_chosen_layer_has_the_best_score(scoring, first):
     assert len(model.history_) == 5
 
 
+@pytest.mark.parametrize("first", [1, 2])
+def test_of_equal_layers_the_shallowest_is_chosen(first):
+    model = DeepForestClassifier([Spy(0.4)], length=BestLayer(first), max_layers=4).fit(X, Y_OBSERVED)
+    assert model.history_["score"].nunique() == 1
+    assert model.n_layers_ == first
+
+
+def test_what_the_chosen_layer_made_for_the_next_is_not_kept():
+    model = DeepForestClassifier([Spy(0.4)], augment=OutputSpace(), length=BestLayer(first=2), max_layers=4)
+    model.fit(X, Y_OBSERVED)
+    assert [layer.augment is None for layer in model.layers_] == [False, True]
+
+
 def test_patience_ends_the_growth():
     model = cascade(length=Patience(1), max_layers=20).fit(X, Y_OBSERVED)
     assert len(model.history_) == model.n_layers_ + 1 < 20
@@ -289,113 +298,36 @@ def test_importances_find_the_features_that_matter(augment):
         assert any(forest.feature_importances_[:-6].sum() > 0.1 for forest in layer.forests) == (augment is not None)
 
 
+class Opinionated(Spy):
+    """A spy that finds some columns important, counted from the front or from the back."""
+
+    def __init__(self, says=0.5, column=0, first_column=-1):
+        super().__init__(says)
+        self.column = column
+        self.first_column = first_column
+
+    @property
+    def feature_importances_(self):
+        importances = np.zeros(self.shown_.shape[1])
+        importances[self.first_column if importances.size == X.shape[1] else self.column] = 1
+        return importances
+
+
+@pytest.mark.parametrize(("crossover", "expected"), [(False, [0, 0, 0, 0.5, 0.5, 0]), (True, [0, 0, 0, 0, 0.5, 0.5])])
+def test_importance_of_a_block_goes_to_what_its_forest_found_important(crossover, expected):
+    """In layer 1, slot 0 looks at feature 4 and slot 1 at feature 5.
+
+    In layer 2, slot 0 looks at its first column: a block of slot 0, or of slot 1 with crossover. Slot 1 looks at
+    feature 3, or with crossover at its first column, which is of slot 0.
+    """
+    forests = [Opinionated(0.1, 0, first_column=4), Opinionated(0.2, 0 if crossover else -3, first_column=5)]
+    model = DeepForestClassifier(forests, augment=OutputSpace(), crossover=crossover, max_layers=2).fit(X, Y_OBSERVED)
+    np.testing.assert_array_equal(model.feature_importances_, expected)
+
+
 def test_model_size_is_that_of_all_layers():
     one, two = (cascade(max_layers=n).fit(X, Y_OBSERVED).model_size_ for n in (1, 2))
     assert one < two
     embedded = cascade(max_layers=2, augment=TreeEmbedding()).fit(X, Y_OBSERVED)
     trees = sum(forest.nbytes for layer in embedded.layers_ for forest in layer.forests)
     assert embedded.model_size_ > trees + X.shape[0] * 8
-
-
-# ------------------------------------------------------------------------------------------------ progress
-
-
-def test_callbacks_are_told_of_each_layer_and_may_stop():
-    events = []
-
-    def stop_after_two(event):
-        events.append(event)
-        return event.record.layer == 2
-
-    model = cascade(callbacks=[stop_after_two], impute=StrictLabelComplement(threshold=0.4), max_layers=5)
-    model.fit(X, Y_OBSERVED)
-    assert [type(event) for event in events] == [LayerEvent, LayerEvent]
-    assert [event.record.layer for event in events] == [1, 2]
-    assert model.n_layers_ == len(model.history_) == 2
-    np.testing.assert_array_equal(events[-1].oos_proba, model.oos_proba_)
-    np.testing.assert_array_equal(events[-1].labels.current, model.imputed_labels_)
-    assert events[-1].record.score == model.history_["score"].iloc[-1]
-    assert {event.max_layers for event in events} == {5}
-    shorter = cascade(impute=StrictLabelComplement(threshold=0.4), max_layers=2).fit(X, Y_OBSERVED)
-    assert_same(model, shorter)
-
-
-@pytest.mark.parametrize("answer", [None, False, 0, "no", 1.0])
-def test_only_true_stops(answer):
-    assert cascade(callbacks=[lambda event: answer], max_layers=3).fit(X, Y_OBSERVED).n_layers_ == 3
-
-
-def test_a_numpy_true_stops_too():
-    model = cascade(callbacks=[lambda event: event.oos_proba.mean() > 0], max_layers=3).fit(X, Y_OBSERVED)
-    assert model.n_layers_ == 1
-
-
-def test_all_callbacks_are_called_even_if_one_stops():
-    seen = []
-    cascade(callbacks=[lambda event: True, lambda event: seen.append(event.record.layer)]).fit(X, Y_OBSERVED)
-    assert seen == [1]
-
-
-def test_verbose_logs_a_line_for_each_layer(caplog):
-    with caplog.at_level(logging.INFO, logger="sylvan"):
-        slcforest(8, max_layers=3, random_state=0).fit(X, Y_OBSERVED)
-        assert not caplog.records
-        model = slcforest(8, max_layers=3, random_state=0, verbose=1).fit(X, Y_OBSERVED)
-    lines = [record.getMessage() for record in caplog.records]
-    assert len(lines) == 4
-    for line, layer in zip(lines, model.history_.itertuples()):
-        assert line.startswith(f"layer  {layer.layer} of 3  micro_auroc {layer.score:.4f}  imputed {layer.imputed}")
-    n_imputed = int((model.imputed_labels_ - Y_OBSERVED).sum())
-    assert lines[-1] == (
-        f"kept {model.n_layers_} of 3 layers; {n_imputed} labels imputed to {Y_OBSERVED.sum()} observed"
-    )
-
-
-# ------------------------------------------------------------------------------------------------ fits that fail
-
-
-def _fitted_attributes(model):
-    return [name for name in vars(model) if name.endswith("_") or name == "_fitted"]
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_an_interrupted_fit_leaves_nothing(error):
-    def interrupt(event):
-        if event.record.layer == 2:
-            raise error("stop")
-
-    model = cascade(max_layers=3).fit(X, Y_OBSERVED)
-    with pytest.raises(error, match="stop"):
-        model.set_params(callbacks=[interrupt]).fit(X, Y_OBSERVED)
-    assert not _fitted_attributes(model)
-    with pytest.raises(NotFittedError):
-        model.predict(X_NEW)
-    model.set_params(callbacks=None).fit(X, Y_OBSERVED)
-    assert_same(model, cascade(max_layers=3).fit(X, Y_OBSERVED))
-
-
-@pytest.mark.parametrize(
-    ("settings", "rows", "labels"),
-    [
-        ({"max_layers": 0}, X, Y_OBSERVED),
-        ({"scoring": "no measure"}, X, Y_OBSERVED),
-        ({"forests": [CompletelyRandomForest(2, out_of_sample=KFold(1))]}, X, Y_OBSERVED),
-        ({}, np.where(X > 2, np.inf, X), Y_OBSERVED),
-        ({}, X, Y_OBSERVED + 1),
-        ({}, X, Y_OBSERVED[:-1]),
-    ],
-)
-def test_a_failed_fit_leaves_nothing_of_the_one_before(settings, rows, labels):
-    model = cascade(max_layers=2).fit(X, Y_OBSERVED)
-    with pytest.raises(ValueError, match=r"."):
-        model.set_params(**settings).fit(rows, labels)
-    assert not _fitted_attributes(model)
-
-
-def test_a_second_fit_forgets_the_first():
-    model = cascade(max_layers=2).fit(X, Y_OBSERVED)
-    model.fit(pd.DataFrame(X, columns=list("abcdef")), pd.DataFrame(Y_OBSERVED, columns=list("stuv")))
-    model.fit(X[:, :3], Y_OBSERVED[:, 0])
-    fresh = cascade(max_layers=2).fit(X[:, :3], Y_OBSERVED[:, 0])
-    np.testing.assert_array_equal(model.predict_proba(X_NEW[:, :3]), fresh.predict_proba(X_NEW[:, :3]))
-    assert sorted(_fitted_attributes(model)) == sorted(_fitted_attributes(fresh))

@@ -96,6 +96,21 @@ def test_minus_one_is_an_error_unless_it_is_named():
         slcforest(5, **SMALL).fit(X, labels)
 
 
+class Eager(KeepLabels):
+    """An imputer that wants every cell to be 1, and then none."""
+
+    def step(self, state, probas):
+        return state.advance(np.full(state.observed.shape, state.layer == 0), state.active)
+
+
+def test_no_imputer_can_fill_or_clear_what_was_observed():
+    labels, unknown = with_unknown()
+    model = slcforest(10, impute=Eager(), max_layers=1, random_state=0).fit(X, labels)
+    np.testing.assert_array_equal(model.imputed_labels_, Y_OBSERVED | unknown)
+    model = slcforest(10, impute=Eager(), max_layers=2, random_state=0).fit(X, labels)
+    np.testing.assert_array_equal(model.imputed_labels_, Y_OBSERVED)
+
+
 def test_strict_complement_keeps_its_bound():
     for frequency in (0.3, 0.7, 1.0):
         impute = StrictLabelComplement(KnownFrequency(frequency), threshold=0.0)

@@ -1,0 +1,167 @@
+"""What users came for: the labels that are probably missing, of training rows and of new ones."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan import suggestions
+from sylvan._validation import WeakLabels, check_rows
+from sylvan.base import LabelState
+from sylvan.suggestions import apply_suggestions
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fitted cascade knows beside its public attributes."""
+
+    kind: str
+    thresholds: np.ndarray
+    labels: LabelState
+    probability: np.ndarray
+    impute: Any
+    rows: pd.Index
+    label_names: list[Any]
+
+
+class MissingLabels:
+    """The part of a cascade that lists, completes and checks labels. Mixed into `DeepForestClassifier`."""
+
+    layers_: list[Any]
+    n_labels_: int
+    _fitted: Fitted
+
+    def _read(self, y: Any) -> WeakLabels:
+        raise NotImplementedError
+
+    def _fit(self, X: Any, weak: WeakLabels, **fit_params: Any) -> None:
+        raise NotImplementedError
+
+    def _label_proba(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def suggest_labels(
+        self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
+    ) -> pd.DataFrame:
+        """List labels of the training rows that are probably missing, most likely first.
+
+        Without arguments: the cells that the imputer filled (or, if it filled none, those with probability above 0.5).
+        With arguments: the most probable of all cells that may be missing, imputed or not.
+
+        Parameters
+        ----------
+        top : int, optional
+            Length of the list.
+        min_proba : float, optional
+            Least probability.
+        max_per_label : int, optional
+            Most suggestions for one label.
+
+        Returns
+        -------
+        DataFrame
+            row (its name in the index of Y if that has unique names, else its position), label, probability that the
+            label is truly present, layer at which it was first imputed (missing if it was not).
+        """
+        check_is_fitted(self, "layers_")
+        fitted = self._fitted
+        wanted = fitted.labels.candidates
+        if top is None and min_proba is None and max_per_label is None:
+            wanted = fitted.labels.imputed if fitted.labels.imputed.any() else wanted & (fitted.probability > 0.5)
+        return suggestions.list_cells(
+            wanted,
+            fitted.probability,
+            fitted.labels.since,
+            fitted.rows,
+            fitted.label_names,
+            top=top,
+            min_proba=min_proba,
+            max_per_label=max_per_label,
+        )
+
+    def apply_suggestions(self, Y: Any, suggestions: pd.DataFrame) -> Any:
+        """Return a copy of Y with 1 in the suggested cells; see `sylvan.apply_suggestions`."""
+        return apply_suggestions(Y, suggestions)
+
+    def complete(self, X: Any, Y: Any) -> Any:
+        """Complete the labels of new rows: what is observed stays, and what the imputer would accept is added.
+
+        Parameters
+        ----------
+        X : (n, n_features)
+        Y : (n, n_labels), labels as in `fit`: zeros, or only unknown cells if there are any, may become 1
+
+        Returns
+        -------
+        (n, n_labels) of 0/1, of the type of Y
+        """
+        check_is_fitted(self, "layers_")
+        if self._fitted.kind != "multilabel":
+            raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
+        weak = self._read(Y)
+        _check_same_labels(weak, self.n_labels_, getattr(self, "label_names_in_", None))
+        probas = self._label_proba(X)
+        check_rows(probas.shape[1], weak.targets)
+        accepted = self._fitted.impute.accept(self._fitted.labels, probas) & weak.candidates
+        completed = like(weak, (weak.observed | accepted).astype(np.int8))
+        return sparse.csr_array(completed) if sparse.issparse(Y) else completed
+
+    def check_recovery(
+        self, X: Any, Y: Any, rate: float = 0.1, *, random_state: Any = None, **fit_params: Any
+    ) -> pd.DataFrame:
+        """Hide a further share of the observed positives, fit a clone, and say how many came back.
+
+        What users can check without knowing the truth: hidden positives are known to be true. (How many of the other
+        suggestions are wrong cannot be known from the data.)
+
+        Parameters
+        ----------
+        X, Y : as in `fit`
+        rate : float, default=0.1
+            Share of each label's observed positives to hide, at least one if there are two.
+        random_state : int, RandomState or None, default=None
+            Draws what is hidden.
+        **fit_params : further arguments of `fit`
+
+        Returns
+        -------
+        DataFrame, a line for each label and one for all
+            hidden: positives that were hidden; recovered: of them, imputed; recall: their share; imputed: all imputed
+            cells; candidates: cells that were not observed; median_rank: of the hidden among the candidates by
+            probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
+        """
+        weak = self._read(Y)
+        hidden = suggestions.hide_some(weak.observed, rate, check_random_state(random_state)) & _can_be_missing(weak)
+        trial = clone(self)
+        masked = replace(weak, observed=weak.observed & ~hidden, candidates=weak.candidates | hidden)
+        trial._fit(X, masked, **fit_params)  # noqa: SLF001 (the same class)
+        fitted = trial._fitted  # noqa: SLF001
+        found = fitted.labels.imputed if fitted.labels.imputed.any() else fitted.probability > 0.5
+        return suggestions.report_recovery(
+            hidden, masked.candidates, found & masked.candidates, fitted.probability, fitted.label_names
+        )
+
+
+def like(weak: WeakLabels, labels: np.ndarray) -> Any:
+    """Return labels as a table if they came as one."""
+    if weak.targets.names is None:
+        return labels
+    return pd.DataFrame(labels.astype(np.int64), index=weak.index, columns=pd.Index(weak.targets.names))
+
+
+def _check_same_labels(weak: WeakLabels, n_labels: int, names: Any) -> None:
+    if weak.targets.n_labels != n_labels:
+        raise ValueError(f"Y has {weak.targets.n_labels} labels, but the model was fitted with {n_labels}.")
+    given = weak.targets.names
+    if names is not None and given is not None and list(names) != list(given):
+        raise ValueError(f"The labels of Y, {list(given)}, are not those of the fit in the same order: {list(names)}.")
+
+
+def _can_be_missing(weak: WeakLabels) -> np.ndarray:
+    """Say where a hidden positive would be looked for: nowhere if there are classes of which a row has one."""
+    return np.full_like(weak.observed, weak.targets.kind != "multiclass")
