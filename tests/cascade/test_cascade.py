@@ -14,7 +14,10 @@ from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import KeepLabels, StrictLabelComplement
 from sylvan.length import BestLayer, FixedLength, Patience
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),
+    pytest.mark.filterwarnings("ignore:No label was imputed:UserWarning"),
+]
 
 X, Y, Y_OBSERVED = make_weak_labels()
 X_NEW = make_weak_labels(seed=1)[0][:25]

@@ -44,6 +44,7 @@ def expected_failures(model):
 
 
 @pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
+@pytest.mark.filterwarnings("ignore:No label was imputed:UserWarning")
 @parametrize_with_checks(ALGORITHMS, expected_failed_checks=expected_failures)
 def test_sklearn(estimator, check):
     check(estimator)

@@ -18,7 +18,10 @@ from sylvan.forests import KFold, OutOfBag, RandomForest, from_sklearn
 from sylvan.length import FixedLength
 from sylvan.measures import micro_auroc
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),
+    pytest.mark.filterwarnings("ignore:No label was imputed:UserWarning"),
+]
 
 X, Y, Y_OBSERVED = make_weak_labels()
 X_NEW, Y_NEW, _ = make_weak_labels(seed=1)

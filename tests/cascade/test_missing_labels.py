@@ -11,7 +11,10 @@ from sylvan import cafe_fla, cafe_slc, flaforest, gcforest, lcforest, rf_et, slc
 from sylvan.impute import FluidLabelAddition, KeepLabels, KnownFrequency, LabelComplement, StrictLabelComplement
 from sylvan.length import FixedLength
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),
+    pytest.mark.filterwarnings("ignore:No label was imputed:UserWarning"),
+]
 
 X, Y, Y_OBSERVED = make_weak_labels()
 X_NEW, Y_NEW, Y_NEW_OBSERVED = make_weak_labels(seed=1)

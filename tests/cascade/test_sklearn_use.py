@@ -14,7 +14,10 @@ from sylvan.augment import OutputSpace
 from sylvan.forests import OutOfBag, RandomForest
 from sylvan.measures import micro_auroc, ranking_loss
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),
+    pytest.mark.filterwarnings("ignore:No label was imputed:UserWarning"),
+]
 
 X, Y, Y_OBSERVED = make_weak_labels()
 X_NEW, Y_NEW, _ = make_weak_labels(seed=1)
