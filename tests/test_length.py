@@ -51,8 +51,7 @@ def test_quality(score, greater_is_better, quality):
         ([0.8, 0.8, 0.8], (3, 3)),  # a tie is no drop
         ([0.8, 0.8, 0.79, 0.9], (3, 2)),
         ([0.5, NAN, 0.9], (2, 1)),  # a score that is not defined is worse than any
-        ([NAN, 0.1, 0.2], (3, 3)),
-        ([NAN, NAN, NAN], (3, 3)),
+        ([NAN, 0.1, 0.2], (1, 1)),  # nothing to compare with
     ],
 )
 def test_score_drop(scores, found):

@@ -212,8 +212,9 @@ def _refuse_label_lists(y: Any) -> None:
         and (len({len(row) for row in y if hasattr(row, "__len__")}) > 1 or any(isinstance(v, str) for v in first))
     ):
         raise ValueError(
-            "y lists the labels of each row. Turn it into a 0/1 matrix first, for example with "
-            "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)."
+            "y lists the labels of each row. Turn it into a 0/1 table first, for example with "
+            "b = sklearn.preprocessing.MultiLabelBinarizer(); Y = pandas.DataFrame(b.fit_transform(y), "
+            "columns=b.classes_)."
         )
 
 
@@ -317,13 +318,14 @@ class WeakLabels:
     targets : the observed ones; unknown cells count as 0
     observed : (n, n_labels) bool
     candidates : (n, n_labels) bool, cells that may be positive although they were not observed
-    index : names of the rows, if they had any
+    index, columns : names of the rows and labels, if they had any
     """
 
     targets: Targets
     observed: np.ndarray
     candidates: np.ndarray
     index: pd.Index | None
+    columns: pd.Index | None
 
 
 def check_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto") -> WeakLabels:
@@ -333,21 +335,26 @@ def check_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "a
     Where each row has one of several classes, there is nothing to complete.
     """
     check_choice("trust_zeros", trust_zeros, ("auto", True, False))
+    if np.ndim(unknown_label) != 0 or (isinstance(unknown_label, Real) and unknown_label == 1):
+        raise ValueError(f"unknown_label must be one value other than 1, got {unknown_label!r}.")
     index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
+    columns = y.columns if isinstance(y, pd.DataFrame) else None
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(float), np.nan)
     filled, unknown = _split_unknown(y, unknown_label)
     targets = check_targets(filled)
     if unknown is not None and targets.kind != "multilabel":
         raise ValueError(_UNKNOWN_CLASS)
     observed = dense_labels(targets)
     if targets.kind == "multiclass":
-        return WeakLabels(targets, observed, np.zeros_like(observed), index)
+        return WeakLabels(targets, observed, np.zeros_like(observed), index, columns)
     said = isinstance(unknown_label, Real) and unknown_label == 0  # zeros were named as the unknown ones
     trusted = (unknown is not None and not said) if trust_zeros == "auto" else trust_zeros
     if unknown is None:
         candidates = np.zeros_like(observed) if trusted else ~observed
     else:
         candidates = unknown if trusted else ~observed
-    return WeakLabels(targets, observed, candidates, index)
+    return WeakLabels(targets, observed, candidates, index, columns)
 
 
 def dense_labels(targets: Targets) -> np.ndarray:
@@ -402,6 +409,14 @@ def _equals(values: np.ndarray, label: Any) -> np.ndarray:
 def check_rows(n_features_rows: int, targets: Targets) -> None:
     """Check that X and y have the same number of rows."""
     check_consistent_length(np.empty((n_features_rows, 0)), np.empty((targets.n_rows, 0)))
+
+
+def check_same_order(X: Any, index: pd.Index | None) -> None:
+    """Refuse tables whose rows have the same names in another order: they would be paired wrongly."""
+    if isinstance(X, (pd.DataFrame, pd.Series)) and index is not None and len(X) == len(index):
+        mine = X.index
+        if not mine.equals(index) and mine.is_unique and index.is_unique and mine.difference(index).empty:
+            raise ValueError("X and Y have the same rows in another order: pass Y.loc[X.index].")
 
 
 def check_groups(groups: Any, n: int) -> np.ndarray | None:

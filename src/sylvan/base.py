@@ -1,12 +1,17 @@
 """The contracts between the parts of a deep forest, and the parts that do nothing."""
 
+import contextlib
+import inspect
 import logging
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 
 
@@ -170,11 +175,28 @@ class Augmenter(Protocol):
         """Return a name for each column of a block."""
 
 
+class FrequencyEstimator(Protocol):
+    """Estimates c = P(observed | positive) of each label.
+
+    `uses_proba` says whether it needs out-of-sample probabilities (asked after a layer) or the features (asked before).
+    """
+
+    uses_proba: bool
+
+    def estimate(self, X: Any, Y: Any, proba: np.ndarray | None = None, random_state: Any = None) -> np.ndarray:
+        """Return c of each label, NaN where nothing can be said. Y is a table where labels have names."""
+
+
 class LabelImputer(Protocol):
     """Decides which unobserved labels the next layer takes for positives. Holds no state of its own."""
 
     def begin(
-        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+        self,
+        X: Any,
+        observed: np.ndarray,
+        candidates: np.ndarray | None = None,
+        random_state: Any = None,
+        label_names: Sequence[Any] | None = None,
     ) -> LabelState:
         """Return the state before layer 1."""
 
@@ -232,20 +254,26 @@ class KeepLabels(BaseEstimator):
         self.frequency = frequency
 
     def begin(
-        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+        self,
+        X: Any,
+        observed: np.ndarray,
+        candidates: np.ndarray | None = None,
+        random_state: Any = None,
+        label_names: Sequence[Any] | None = None,
     ) -> LabelState:
         """Return the state before layer 1; no label is active."""
         state = LabelState.start(observed, candidates)
         state = replace(state, active=np.zeros_like(state.active))
         if self.frequency is None or self.frequency.uses_proba:
             return state
-        return replace(state, frequency=np.array(self.frequency.estimate(X, observed, random_state=random_state)))
+        Y = named_labels(state.observed, label_names)
+        return replace(state, frequency=np.array(self.frequency.estimate(X, Y, random_state=random_state)))
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Return the same labels; after layer 1 with their frequency, if it was asked for."""
         frequency = state.frequency
         if frequency is None and self.frequency is not None:
-            frequency = np.array(self.frequency.estimate(None, state.observed, proba=probas.mean(axis=0)))
+            frequency = np.array(self.frequency.estimate(None, state.observed, proba=mean_of(probas)))
         return state.advance(state.imputed, state.active, frequency=frequency)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
@@ -254,7 +282,16 @@ class KeepLabels(BaseEstimator):
 
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say what would be predicted: p > 0.5, or 0.5 times the frequency if it is known."""
-        return probas.mean(axis=0) > 0.5 * known_frequency(state)
+        return mean_of(probas) > 0.5 * known_frequency(state)
+
+
+def named_labels(labels: np.ndarray, names: Sequence[Any] | None) -> Any:
+    """Return labels as a table if they have names."""
+    if names is None:
+        return labels
+    table = pd.DataFrame(labels)
+    table.columns = pd.Index(names, tupleize_cols=False)
+    return table
 
 
 def known_frequency(state: LabelState) -> np.ndarray:
@@ -286,6 +323,44 @@ class FixedLength(BaseEstimator):
         if not (self.n is None or (isinstance(self.n, Integral) and self.n >= 1)):
             raise ValueError(f"n must be None or an integer of at least 1, got {self.n!r}.")
         return len(history)
+
+
+def mean_of(probas: Any) -> np.ndarray:
+    """Return the mean of several forests' probabilities, added in their order.
+
+    `numpy.mean` adds pairwise or one after the other depending on the shape, so that a row alone could differ in the
+    last bit from the same row among others.
+    """
+    total = np.array(probas[0], dtype=np.float64)
+    for proba in probas[1:]:
+        total += proba
+    return total / len(probas)
+
+
+_GIVEN: ContextVar[set[str] | None] = ContextVar("given", default=None)
+
+
+@contextlib.contextmanager
+def once_each() -> Iterator[None]:
+    """Within the block, `warn_user` gives each kind of warning once, however many forests and layers ask for it."""
+    token = _GIVEN.set(set())
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
+def warn_user(message: str, kind: str) -> None:
+    """Warn whoever called Sylvan, at their own line."""
+    given = _GIVEN.get()
+    if given is not None:
+        if kind in given:
+            return
+        given.add(kind)
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("sylvan", "sklearn", "joblib"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level + 1)
 
 
 def progress_logger(verbose: int) -> logging.Logger:

@@ -1,6 +1,5 @@
 """The cascade: layer after layer of forests, each learning from X and from what the layer before it found out."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -19,19 +18,21 @@ from sylvan._validation import (
     WeakLabels,
     check_features,
     check_groups,
+    check_integer,
     check_rows,
+    check_same_order,
     check_weak_labels,
     check_weights,
 )
-from sylvan.base import LabelState
+from sylvan.base import LabelState, mean_of, once_each, warn_user
 from sylvan.checkpoints import Checkpoints, NoCheckpoints, fingerprint
 from sylvan.growth import NO_FREQUENCY, Plan, Stage, grow, make_plan, representation
 from sylvan.layer import MAX_SEED, TrainingRows
 from sylvan.missing_labels import Fitted, MissingLabels, like
-from sylvan.progress import CallbackSupportMixin, Progress, warn_once, with_callbacks
+from sylvan.progress import CallbackSupportMixin, Progress, with_callbacks
 
 _BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
-_NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state")
+_NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state", "decision_threshold")
 _NOTHING_IMPUTED = (
     "No label was imputed: no unobserved cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
     "the same; a lower threshold, or StrictLabelComplement(threshold_on='scaled'), fills more."
@@ -58,14 +59,18 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         `BestLayer`, `Patience`, `ScoreDrop`, ... of `sylvan.length`; None: `FixedLength()`, all layers are kept.
     crossover : bool, default=False
         Whether a forest sees only the features made by the other forests of the layer before.
+    cumulative : bool, default=False
+        Whether a layer sees the features made by all layers before, or by the one before.
     max_layers : int, default=11
-        Most layers to grow.
+        Most layers to grow, up to 10000.
     scoring : str, Measure or None, default=None
-        Measure of a layer's out-of-sample probabilities against the observed labels (`sylvan.measures`). None: the
-        share of wrong predictions for classes, micro AUROC for labels, whose order survives missing positives.
+        Measure of a layer's out-of-sample probabilities against the observed labels (`sylvan.measures`). Unknown
+        cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
+        predictions for classes, micro AUROC for labels, whose order survives missing positives.
     decision_threshold : float or "calibrated", default=0.5
         A label is predicted where its probability is greater. "calibrated": than 0.5 times the share c of a label's
-        positives that the last layer was told of, which needs an imputer with a frequency estimate.
+        positives that the last layer was told of, which needs an imputer with a frequency estimate. Taken as it is
+        when `fit` is called.
     separate_forests : bool, default=False
         The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
         crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.
@@ -93,7 +98,8 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
     classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as found in fit
     oos_proba_ : out-of-sample probabilities of the training rows
     imputed_labels_ : (n, n_labels) of 0/1, observed positives and imputed ones; a DataFrame if Y was one
-    label_frequency_, label_bound_ : estimates of P(observed | positive) and of the number of positives, or None
+    label_frequency_, label_bound_ : estimates of P(observed | positive) and of the number of positives, or None;
+        Series if Y was a DataFrame. Those of labels with a few observed positives are hardly more than a guess.
     feature_importances_ : importance of the input features, block importances traced back through the layers
     model_size_ : bytes that the layers take
 
@@ -132,6 +138,7 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         impute: Any = None,
         length: Any = None,
         crossover: bool = False,
+        cumulative: bool = False,
         max_layers: int = 11,
         scoring: Any = None,
         decision_threshold: Any = 0.5,
@@ -149,6 +156,7 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         self.impute = impute
         self.length = length
         self.crossover = crossover
+        self.cumulative = cumulative
         self.max_layers = max_layers
         self.scoring = scoring
         self.decision_threshold = decision_threshold
@@ -182,7 +190,8 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         X : array, table or sparse matrix of shape (n, n_features)
             NaN stands for a missing value.
         y : (n, n_labels) of 0/1, with NaN (or `unknown_label`) for unknown cells; or (n,) classes
-            1 is an observed positive. 0 is "not observed", and may be imputed, unless zeros are trusted.
+            1 is an observed positive. 0 is "not observed", and may be imputed, unless zeros are trusted. Unknown cells
+            count as 0 until they are imputed. Of two classes, the second is the positive one that may be missing.
         sample_weight : (n,), optional
             As the forests understand it. Rows of weight 0 have no say in anything, and nothing is imputed there.
         groups : (n,), optional
@@ -229,6 +238,7 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         try:
             plan = make_plan(self, weak.targets.kind)
             drawn = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers)
+            check_same_order(X, weak.index)
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets)
             weights = self._weights(sample_weight, weak)
@@ -236,19 +246,22 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
             checkpoints: NoCheckpoints = NoCheckpoints()
             if checkpoint_dir is not None:
                 params = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_HASHED}
-                seed = self.random_state if isinstance(self.random_state, Integral) else None
+                if callable(self.forests):  # what it returns says more than how it is written
+                    params["forests"] = [plan.forests(number) for number in range(1, min(plan.max_layers, 30) + 1)]
+                seed = int(self.random_state) if isinstance(self.random_state, Integral) else None
                 data = (X, weak.observed, weak.candidates, weights, rows.groups)
                 checkpoints = Checkpoints(checkpoint_dir, fingerprint(params, seed, *data))
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
-            with warn_once(), progress:
+            with once_each(), progress:
                 state = self._begin(plan.impute, rows, weak, seeds[0])
                 stages = grow(plan, rows, state, seeds, checkpoints, progress, seen)
                 n_layers = plan.length.n_layers([stage.record for stage in stages])
+                check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
                 self._keep(stages, n_layers, plan, weak, rows.used)
                 progress.finished(n_layers, len(stages), stages[n_layers - 1])
                 if state.active.any() and not stages[n_layers - 1].after.imputed.any():
-                    warnings.warn(_NOTHING_IMPUTED, stacklevel=2)
+                    warn_user(_NOTHING_IMPUTED, "nothing imputed")
         except BaseException:
             self._forget()  # an interrupted fit leaves nothing half done
             raise
@@ -272,11 +285,10 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         return compute_sample_weight(self.class_weight, y) * (1.0 if weights is None else weights)
 
     def _begin(self, impute: Any, rows: TrainingRows, weak: WeakLabels, seed: int) -> LabelState:
-        """Return the labels of the used rows before layer 1; a table, as frequencies may be known by label names."""
-        observed = pd.DataFrame(rows.select(weak.observed))
-        observed.columns = pd.Index(_label_names(weak.targets), tupleize_cols=False)
+        """Return the labels of the used rows before layer 1."""
         X = rows.X if rows.used is None else rows.X[rows.used]
-        return impute.begin(X, observed, rows.select(weak.candidates), seed)
+        observed, candidates = rows.select(weak.observed), rows.select(weak.candidates)
+        return impute.begin(X, observed, candidates, seed, _label_names(weak.targets))
 
     def _keep(
         self,
@@ -301,18 +313,19 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         self.layers_ = [stage.layer for stage in stages[: n_layers - 1]] + [replace(last.layer, augment=None)]
         self.n_layers_ = n_layers
         self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
-        self.label_frequency_, self.label_bound_ = last.after.frequency, last.after.bound
+        self.label_frequency_ = _by_label(last.after.frequency, weak)
+        self.label_bound_ = _by_label(last.after.bound, weak)
         self.imputed_labels_ = like(weak, labels.current.astype(np.int8))
         self._fitted = Fitted(
             kind=targets.kind,
             thresholds=np.broadcast_to(np.asarray(thresholds, dtype=float), (targets.n_labels,)),
             labels=labels,
-            probability=_present(proba, frequency),
+            probability=_present(proba, frequency, last.trained.observed.sum(axis=0)),
             impute=plan.impute,
             rows=suggestions.row_names(weak.index, targets.n_rows),
             label_names=_label_names(targets),
         )
-        self.oos_proba_ = self._as_proba(proba)
+        self.oos_proba_ = np.array(self._as_proba(proba))
 
     # ------------------------------------------------------------------------------------------------ predict
 
@@ -329,7 +342,7 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         """Check X and cut it into dense blocks of rows."""
         check_is_fitted(self, "layers_")
         X = check_features(self, X, reset=False)
-        step = max(256, _BLOCK_NUMBERS // X.shape[1])
+        step = max(1, _BLOCK_NUMBERS // X.shape[1])
         for first in range(0, X.shape[0], step):
             part = X[first : first + step]
             yield slice(first, first + step), part.toarray() if sparse.issparse(part) else part
@@ -353,17 +366,17 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
-        return self._as_proba(self._label_proba(X).mean(axis=0))
+        return self._as_proba(mean_of(self._label_proba(X)))
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the probabilities after each layer, the last being those of `predict_proba`."""
-        parts = [[probas.mean(axis=0) for _, probas in self._stages(block)] for _, block in self._row_blocks(X)]
+        parts = [[mean_of(probas) for _, probas in self._stages(block)] for _, block in self._row_blocks(X)]
         for stage in zip(*parts):
             yield self._as_proba(np.concatenate(stage))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return 0/1 labels (probability above the decision threshold) for multi-label targets, else classes."""
-        proba = self._label_proba(X).mean(axis=0)
+        proba = mean_of(self._label_proba(X))
         if self._fitted.kind == "multiclass":
             return self.classes_[proba.argmax(axis=1)]
         labels = (proba > self._fitted.thresholds).astype(np.int64)
@@ -386,8 +399,7 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         check_is_fitted(self, "layers_")
         labels = [str(name) for name in self._fitted.label_names]
         names = []
-        if self.n_layers_ > 1:
-            before = self.layers_[-2]
+        for before in self.layers_[:-1] if self.cumulative else self.layers_[-2:-1]:
             for slot in range(len(before.forests)):
                 made = before.augment.column_names(slot, labels)
                 names += [f"layer{before.number}_forest{slot}_{name}" for name in made]
@@ -412,9 +424,19 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         return sum(layer.nbytes for layer in self.layers_)
 
 
-def _present(proba: np.ndarray, frequency: np.ndarray) -> np.ndarray:
-    """Return the probability that labels are present: p / c, bent so that it keeps its order where it would pass 1."""
-    return 1.0 - (1.0 - np.minimum(proba, 1.0)) ** (1.0 / frequency)
+def _present(proba: np.ndarray, frequency: np.ndarray, n_observed: np.ndarray) -> np.ndarray:
+    """Return the probability that labels are present: p / c, bent so that it keeps its order where it would pass 1.
+
+    c is the labels' mean, each counting by its positives: that of a label with a handful of them is mostly noise, and
+    would put such labels on top of every list.
+    """
+    c = np.average(frequency, weights=n_observed) if n_observed.any() else 1.0
+    return 1.0 - (1.0 - np.clip(proba, 0.0, 1.0)) ** (1.0 / c)
+
+
+def _by_label(values: np.ndarray | None, weak: WeakLabels) -> Any:
+    """Return values by label name if labels have names."""
+    return values if values is None or weak.columns is None else pd.Series(values, index=weak.columns)
 
 
 def _label_names(targets: Targets) -> list[Any]:

@@ -7,14 +7,17 @@ with a checksum. Files are pickles: resume only from folders that you trust.
 import json
 import os
 import pickle
+import threading
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, BinaryIO
 
 import joblib
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 _FORMAT = 1
@@ -54,8 +57,13 @@ class Checkpoints(NoCheckpoints):
     def seeds(self, drawn: list[int]) -> list[int]:
         """Return the seeds of the fit that was begun here, or remember the ones given."""
         header = self.folder / _HEADER
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"checkpoint_dir={str(self.folder)!r} is a file. Name a folder.")
         if header.exists():
-            return self._check(header)
+            seeds = self._check(header)
+            for half in self.folder.glob("*.part"):  # left by a fit that was stopped while it wrote
+                half.unlink(missing_ok=True)
+            return seeds
         if self.folder.exists() and any(path.suffix != ".part" for path in self.folder.iterdir()):
             raise ValueError(
                 f"checkpoint_dir={str(self.folder)!r} is not empty and holds no checkpoint. Name a new folder."
@@ -97,7 +105,7 @@ class Checkpoints(NoCheckpoints):
         """Write a finished layer and what is needed to go on; forget what was needed before."""
         _write(self._layer(number), lambda file: _dump(layer, file))
         _write(self._resume(number), lambda file: _dump(resume, file))
-        self._resume(number - 1).unlink(missing_ok=True)
+        self._resume(number - 2).unlink(missing_ok=True)  # of the two last, one is whole whatever happens
 
     def _layer(self, number: int) -> Path:
         return self.folder / f"layer_{number:04d}.pickle"
@@ -124,7 +132,7 @@ def _dump(value: Any, file: BinaryIO) -> None:
 
 
 def _write(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    temporary = path.with_suffix(".part")
+    temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
     with open(temporary, "wb") as file:
         write(file)
         file.flush()
@@ -135,7 +143,9 @@ def _write(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 def _read(path: Path) -> Any:
     data = memoryview(path.read_bytes())
     if len(data) < 32 or sha256(data[:-32]).digest() != bytes(data[-32:]):
-        raise ValueError(f"The checkpoint {str(path)!r} is damaged. Remove it and the later ones to go on before it.")
+        raise ValueError(
+            f"The checkpoint {str(path)!r} is damaged. Remove it and all later files to grow these layers again."
+        )
     return pickle.loads(data[:-32])
 
 
@@ -152,13 +162,30 @@ def _describe(value: Any) -> Any:
         return {str(key): _describe(item) for key, item in sorted(value.items(), key=str)}
     if isinstance(value, (list, tuple)):
         return [_describe(item) for item in value]
+    if sparse.issparse(value):
+        value = sparse.csr_array(value, copy=True)
+        value.sum_duplicates()
+        return [value.shape, value.data, value.indices.astype(np.int64), value.indptr.astype(np.int64)]
     if isinstance(value, np.ndarray):
         return np.ascontiguousarray(value)
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        code = value.__code__
-        names = [item for item in code.co_consts if not isinstance(item, CodeType)]
-        return [value.__qualname__, code.co_code, repr(names), _describe([cells, value.__defaults__])]
-    if callable(value) and hasattr(value, "__dict__"):
+    if isinstance(value, FunctionType | MethodType | partial):
+        return _describe_function(value)
+    if callable(value) and hasattr(value, "__dict__") and not isinstance(value, type):
         return [type(value).__qualname__, _describe(dict(vars(value)))]
     return value
+
+
+def _describe_function(function: Any) -> Any:
+    """Tell functions apart as far as can be seen: by name, code, and the values they were given."""
+    if isinstance(function, partial):
+        return ["partial", _describe([function.func, function.args, function.keywords])]
+    if isinstance(function, MethodType):
+        return ["method", _describe([function.__func__, function.__self__])]
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    cells = [cell for cell in cells if cell is not function]
+    return [function.__module__, function.__qualname__, _describe_code(function.__code__), _describe(cells)]
+
+
+def _describe_code(code: CodeType) -> list[Any]:
+    inner = [_describe_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return [code.co_code, code.co_names, inner]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from sylvan._validation import check_integer, check_number
-from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, LayerView, NoFeatures
+from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, LayerView, NoFeatures, mean_of
 from sylvan.layer import MAX_SEED, Layer, TrainingRows, fit_forests, side_by_side, visible_blocks
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
@@ -45,6 +45,7 @@ class Plan:
     crossover: bool
     max_layers: int
     measure: Measure
+    cumulative: bool
     separate_forests: bool
     n_jobs: int | None
 
@@ -62,6 +63,10 @@ def make_plan(settings: Any, kind: str) -> Plan:
     measure = _default_measure(kind) if settings.scoring is None else get_measure(settings.scoring)
     calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
     if not calibrated:
+        if isinstance(settings.decision_threshold, str):
+            raise ValueError(
+                f"decision_threshold must be a number or 'calibrated', got {settings.decision_threshold!r}."
+            )
         check_number("decision_threshold", settings.decision_threshold, 0.0, 1.0)
     augment = NoFeatures() if settings.augment is None else settings.augment
     impute = KeepLabels() if settings.impute is None else settings.impute
@@ -71,19 +76,22 @@ def make_plan(settings: Any, kind: str) -> Plan:
         ("impute", impute, "step"),
         ("length", length, "should_stop"),
     ):
-        if isinstance(part, type) or not hasattr(part, method):
+        if isinstance(part, type):
+            raise TypeError(f"{name} must be an instance, got the class {part.__name__}: write {part.__name__}().")
+        if not hasattr(part, method):
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
     length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
     return Plan(
         forests,
-        augment,
-        impute,
-        length,
+        clone(augment),
+        clone(impute),
+        clone(length),
         crossover=bool(settings.crossover),
-        max_layers=check_integer("max_layers", settings.max_layers, 1),
+        max_layers=check_integer("max_layers", settings.max_layers, 1, 10_000),
         measure=measure,
+        cumulative=bool(settings.cumulative),
         separate_forests=bool(settings.separate_forests),
         n_jobs=settings.n_jobs,
     )
@@ -108,7 +116,9 @@ def _check_forests(forests: Any, crossover: Any) -> None:
             f"{forests!r}."
         )
     for slot, forest in enumerate(forests):
-        if isinstance(forest, type) or not (hasattr(forest, "encode") and hasattr(forest, "fit")):
+        if isinstance(forest, type):
+            raise TypeError(f"forests[{slot}] is no forest but the class {forest.__name__}: write {forest.__name__}().")
+        if not (hasattr(forest, "encode") and hasattr(forest, "fit")):
             raise TypeError(
                 f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
             )
@@ -143,6 +153,7 @@ def grow(
     stages, resume = checkpoints.load()
     if stages:
         progress.resumed(len(stages), checkpoints.folder)
+        resume = resume._replace(more=resume.more and not progress.ask(stages[-1]))
     blocks, more = resume or Resume([], True)
     while more:
         number = len(stages) + 1
@@ -151,9 +162,7 @@ def grow(
         stage, blocks, more = _grow_layer(plan, rows, blocks, state, history, seeds[number - 1], seen)
         stages.append(stage)
         checkpoints.save(number, stage, Resume(blocks, more))
-        if progress.layer(stage) and more:
-            more = False
-            checkpoints.save(number, stage, Resume([], more))
+        more = not progress.layer(stage) and more
     return stages
 
 
@@ -178,7 +187,7 @@ def _grow_layer(
     labels = rows.expand(state.current)
 
     forests, slot_probas = fit_forests(templates, rows, blocks, visible, labels, seeds[0], plan.n_jobs)
-    layer = Layer(number, forests, visible, widths, forests, visible)
+    layer = Layer(number, forests, visible, widths, forests, visible, plan.cumulative)
     probas = slot_probas
     if plan.separate_forests:  # the authors' variant: others predict, and others again guide the imputer
         judges, probas = fit_forests(templates, rows, blocks, everything, labels, seeds[1], plan.n_jobs)
@@ -193,12 +202,13 @@ def _grow_layer(
         made = []
         after = plan.impute.step(state, rows.select(probas))
 
-    proba = probas.mean(axis=0)
-    score = plan.measure(state.observed, rows.select(proba))
+    proba = mean_of(probas)
+    score = _score(plan.measure, state, rows.select(proba))
     if seen is not None:
         seen.append(representation(blocks, probas))
     n_imputed, n_active = int(after.imputed.sum()), int(after.active.sum())
-    record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, 0.0)
+    seconds = time.perf_counter() - began
+    record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, seconds)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
     if more and not plan.separate_forests:
         layer, made = _augment(plan, layer, rows, blocks, slot_probas, labels, seeds[3][0])
@@ -227,12 +237,28 @@ def _augment(
             rows.used,
         )
     )
-    return replace(layer, augment=augment), made
+    return replace(layer, augment=augment), [*blocks, *made] if plan.cumulative else made
 
 
 def representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:
     """Return what a layer is given beside X and what its forests say, side by side."""
     return np.hstack([*blocks, *probas])
+
+
+def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
+    """Measure probabilities against the observed labels; unknown cells are left out where other zeros are trusted.
+
+    Measures by row need every cell and take unknown ones for negatives.
+    """
+    known = state.observed | ~state.candidates
+    if measure.kind == "row" or known.all() or not (known & ~state.observed).any():
+        return measure(state.observed, proba)
+    if measure.kind == "pooled":
+        return measure(state.observed[known], proba[known])
+    labels = [j for j in range(known.shape[1]) if known[:, j].any()]
+    values = [measure(state.observed[known[:, j], j], proba[known[:, j], j]) for j in labels]
+    defined = [value for value in values if not np.isnan(value)]
+    return float(np.mean(defined)) if defined else float("nan")
 
 
 def _any_columns(blocks: Sequence[np.ndarray]) -> bool:

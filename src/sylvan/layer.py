@@ -14,8 +14,10 @@ MAX_SEED = np.iinfo(np.int32).max
 
 
 def visible_blocks(n_slots: int, n_blocks: int, crossover: bool) -> list[list[int]]:
-    """Say which blocks of the layer before each slot sees: all, or with crossover all but its own."""
-    return [[block for block in range(n_blocks) if not (crossover and block == slot)] for slot in range(n_slots)]
+    """Say which blocks of the layers before each slot sees: all, or with crossover all but its own."""
+    return [
+        [block for block in range(n_blocks) if not (crossover and block % n_slots == slot)] for slot in range(n_slots)
+    ]
 
 
 def side_by_side(blocks: Sequence[np.ndarray], visible: Sequence[int], X: Any) -> Any:
@@ -23,6 +25,8 @@ def side_by_side(blocks: Sequence[np.ndarray], visible: Sequence[int], X: Any) -
     parts = [blocks[block] for block in visible if blocks[block].shape[1]]
     if not parts:
         return X
+    if X is None:
+        return np.hstack(parts)
     if sparse.issparse(X):
         return sparse.csr_array(sparse.hstack([*(sparse.csr_array(part) for part in parts), X], format="csr"))
     return np.hstack([*parts, X])
@@ -55,10 +59,10 @@ class TrainingRows:
         return values if self.used is None else values[..., self.used, :]
 
     def expand(self, labels: np.ndarray) -> np.ndarray:
-        """Return labels of the used rows as labels of all; the others have none."""
+        """Return labels of the used rows as labels of all; what the others get has no say."""
         if self.used is None:
             return labels
-        everything = np.zeros((len(self.used), labels.shape[1]), labels.dtype)
+        everything = np.repeat(labels[:1], len(self.used), axis=0)  # some row's labels, so that classes stay classes
         everything[self.used] = labels
         return everything
 
@@ -75,6 +79,7 @@ class Layer:
     widths : number of columns of each of those blocks
     judges : forests that predict: the same, or others that see all blocks (`separate_forests`)
     judge_visible : blocks that each judge sees
+    cumulative : whether blocks of earlier layers are passed on with the new ones
     augment : fitted augmenter or None
     """
 
@@ -84,6 +89,7 @@ class Layer:
     widths: list[int]
     judges: list[Any]
     judge_visible: list[list[int]]
+    cumulative: bool = False
     augment: Any = None
 
     def probas(self, blocks: Sequence[np.ndarray], X: Any) -> np.ndarray:
@@ -95,13 +101,13 @@ class Layer:
         if self.judges is not self.forests:
             probas = _ask(self.forests, self.visible, blocks, X)
         view = LayerView(self.forests, lambda slot: side_by_side(blocks, self.visible[slot], X), probas)
-        return self.augment.transform(view)
+        made = self.augment.transform(view)
+        return [*blocks, *made] if self.cumulative else made
 
     def importances(self, before: list[np.ndarray], n_features: int, judges: bool = False) -> list[np.ndarray]:
         """Return each forest's importance of the input features.
 
-        The importance of a block goes to the features of the forest that made it: `before` has those of the layer
-        before.
+        The importance of a block goes to the features of the forest that made it: `before` has those of the blocks.
         """
         forests = self.judges if judges else self.forests
         mapped = []
@@ -113,7 +119,7 @@ class Layer:
                 total += raw[at : at + self.widths[block]].sum() * before[block]
                 at += self.widths[block]
             mapped.append(total)
-        return mapped
+        return mapped if judges or not self.cumulative else [*before, *mapped]
 
     @property
     def nbytes(self) -> int:
@@ -152,7 +158,12 @@ def fit_forests(
         if with_X:
             parts.append(rows.encode(forest))
         forest.fit(forest.join(parts), labels, sample_weight=rows.sample_weight, groups=rows.groups)
-        probas.append(np.asarray(forest.oos_proba_).reshape(labels.shape))
+        proba = np.array(forest.oos_proba_).reshape(labels.shape)
+        if rows.used is not None:  # these rows belong to no bin
+            unused = ~rows.used
+            shown = [block[unused] for block in blocks]
+            proba[unused] = forest.predict_proba(side_by_side(shown, seen, rows.X[unused] if with_X else None))
+        probas.append(proba)
         del forest.oos_proba_  # of use for the next layer only, and as large as the labels
         forests.append(forest)
     return forests, np.stack(probas)

@@ -6,6 +6,7 @@ Each class is two pure functions of the history, a list of `LayerRecord`s.
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_integer, check_number
@@ -48,8 +49,8 @@ class ScoreDrop(BaseEstimator):
         self.tol = tol
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
-        """Stop after a drop."""
-        return self.n_layers(history) < len(history)
+        """Stop after a drop, or where there is no score to compare."""
+        return self.n_layers(history) < len(history) or bool(np.isnan(history[-1].score))
 
     def n_layers(self, history: Sequence[LayerRecord]) -> int:
         """Keep the layers before the first drop."""

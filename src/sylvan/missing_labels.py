@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan import suggestions
-from sylvan._validation import WeakLabels, check_rows
-from sylvan.base import LabelState
+from sylvan._validation import WeakLabels, check_rows, check_same_order
+from sylvan.base import KeepLabels, LabelState
 from sylvan.suggestions import apply_suggestions
 
 
@@ -28,10 +28,17 @@ class Fitted:
     rows: pd.Index
     label_names: list[Any]
 
+    def filled(self) -> np.ndarray:
+        """Return the cells that the imputer filled; without an imputer, those that are probably positive."""
+        if isinstance(self.impute, KeepLabels):
+            return self.labels.candidates & (self.probability > 0.5)
+        return self.labels.imputed
+
 
 class MissingLabels:
     """The part of a cascade that lists, completes and checks labels. Mixed into `DeepForestClassifier`."""
 
+    random_state: Any
     layers_: list[Any]
     n_labels_: int
     _fitted: Fitted
@@ -50,8 +57,10 @@ class MissingLabels:
     ) -> pd.DataFrame:
         """List labels of the training rows that are probably missing, most likely first.
 
-        Without arguments: the cells that the imputer filled (or, if it filled none, those with probability above 0.5).
-        With arguments: the most probable of all cells that may be missing, imputed or not.
+        Without arguments: the cells that the imputer filled (without an imputer, those with probability above 0.5).
+        With arguments: the most probable of all cells that may be missing, imputed or not. The probability is that of
+        the last layer, p, raised by the share c of positives it was told of: 1 - (1 - p)^(1/c), with one c for all
+        labels. It is as good as that estimate, so look at `check_recovery` before you trust it.
 
         Parameters
         ----------
@@ -72,7 +81,7 @@ class MissingLabels:
         fitted = self._fitted
         wanted = fitted.labels.candidates
         if top is None and min_proba is None and max_per_label is None:
-            wanted = fitted.labels.imputed if fitted.labels.imputed.any() else wanted & (fitted.probability > 0.5)
+            wanted = fitted.filled()
         return suggestions.list_cells(
             wanted,
             fitted.probability,
@@ -105,11 +114,12 @@ class MissingLabels:
             raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
         weak = self._read(Y)
         _check_same_labels(weak, self.n_labels_, getattr(self, "label_names_in_", None))
+        check_same_order(X, weak.index)
         probas = self._label_proba(X)
         check_rows(probas.shape[1], weak.targets)
         accepted = self._fitted.impute.accept(self._fitted.labels, probas) & weak.candidates
         completed = like(weak, (weak.observed | accepted).astype(np.int8))
-        return sparse.csr_array(completed) if sparse.issparse(Y) else completed
+        return type(Y)(completed) if sparse.issparse(Y) else completed
 
     def check_recovery(
         self, X: Any, Y: Any, rate: float = 0.1, *, random_state: Any = None, **fit_params: Any
@@ -125,7 +135,7 @@ class MissingLabels:
         rate : float, default=0.1
             Share of each label's observed positives to hide, at least one if there are two.
         random_state : int, RandomState or None, default=None
-            Draws what is hidden.
+            Draws what is hidden; None: the model's own `random_state`.
         **fit_params : further arguments of `fit`
 
         Returns
@@ -136,12 +146,13 @@ class MissingLabels:
             probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
         """
         weak = self._read(Y)
-        hidden = suggestions.hide_some(weak.observed, rate, check_random_state(random_state)) & _can_be_missing(weak)
+        drawn = check_random_state(self.random_state if random_state is None else random_state)
+        hidden = suggestions.hide_some(weak.observed, rate, drawn) & _can_be_missing(weak)
         trial = clone(self)
         masked = replace(weak, observed=weak.observed & ~hidden, candidates=weak.candidates | hidden)
         trial._fit(X, masked, **fit_params)  # noqa: SLF001 (the same class)
         fitted = trial._fitted  # noqa: SLF001
-        found = fitted.labels.imputed if fitted.labels.imputed.any() else fitted.probability > 0.5
+        found = fitted.filled()
         return suggestions.report_recovery(
             hidden, masked.candidates, found & masked.candidates, fitted.probability, fitted.label_names
         )
@@ -151,7 +162,7 @@ def like(weak: WeakLabels, labels: np.ndarray) -> Any:
     """Return labels as a table if they came as one."""
     if weak.targets.names is None:
         return labels
-    return pd.DataFrame(labels.astype(np.int64), index=weak.index, columns=pd.Index(weak.targets.names))
+    return pd.DataFrame(labels.astype(np.int64), index=weak.index, columns=weak.columns)
 
 
 def _check_same_labels(weak: WeakLabels, n_labels: int, names: Any) -> None:

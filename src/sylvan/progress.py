@@ -1,11 +1,9 @@
 """What a fit says while it grows: lines, a bar, callbacks, scikit-learn's callbacks where it has them."""
 
 import contextlib
-import inspect
 import logging
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +27,7 @@ try:
 except ImportError:
     tqdm = None
 
-__all__ = ["CallbackSupportMixin", "LayerEvent", "Progress", "warn_once", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "LayerEvent", "Progress", "with_callbacks"]
 
 
 class LayerEvent(NamedTuple):
@@ -38,7 +36,7 @@ class LayerEvent(NamedTuple):
     Attributes
     ----------
     record : LayerRecord (layer, score, imputed, active, seconds)
-    max_layers : most layers that may follow, this one included
+    max_layers : most layers that may be grown
     oos_proba : (n, n_labels) out-of-sample probabilities of the training rows
     labels : LabelState after the layer
     """
@@ -52,10 +50,8 @@ class LayerEvent(NamedTuple):
 class Progress:
     """Tells the log, the bar and the callbacks of each finished layer. Use it in a `with` block."""
 
-    def __init__(
-        self, estimator: Any, callbacks: Sequence[Callable] | None, verbose: int, max_layers: int, measure: str
-    ) -> None:
-        self.callbacks = list(callbacks or ())
+    def __init__(self, estimator: Any, callbacks: Any, verbose: int, max_layers: int, measure: str) -> None:
+        self.callbacks = [callbacks] if callable(callbacks) else list(callbacks or ())
         self.verbose, self.max_layers, self.measure = verbose, max_layers, measure
         self.logger = progress_logger(verbose)
         self.bar: Any = None
@@ -103,11 +99,16 @@ class Progress:
             task = self.context.subcontext(task_name="layer")
             task.call_on_fit_task_begin(estimator=self.estimator)
             stop = bool(task.call_on_fit_task_end(estimator=self.estimator))
-        event = LayerEvent(record, self.max_layers, stage.proba, stage.after) if self.callbacks else None
-        for callback in self.callbacks:
-            answer = callback(event)
-            stop = (isinstance(answer, (bool, np.bool_)) and bool(answer)) or stop
-        return stop
+        return self.ask(stage) or stop
+
+    def ask(self, stage: Any) -> bool:
+        """Show a finished layer to the callbacks; return whether one asks to stop."""
+        if not self.callbacks:
+            return False
+        stage.proba.flags.writeable = False
+        event = LayerEvent(stage.record, self.max_layers, stage.proba, stage.after)
+        answers = [callback(event) for callback in self.callbacks]
+        return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
 
     def finished(self, n_layers: int, n_grown: int, last: Any) -> None:
         """Sum up."""
@@ -117,29 +118,3 @@ class Progress:
     def _say(self, message: str, *values: object) -> None:
         with tqdm.external_write_mode() if self.bar is not None else contextlib.nullcontext():
             self.logger.log(logging.INFO if self.verbose else logging.DEBUG, message, *values)
-
-
-@contextlib.contextmanager
-def warn_once() -> Iterator[None]:
-    """Pass on each warning once, at the end, however many forests and layers give it."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    seen = set()
-    for warning in caught:
-        place = (warning.category, warning.filename, warning.lineno)
-        if place not in seen:
-            seen.add(place)
-            warnings.warn(warning.message, warning.category, stacklevel=_frames_to_user())
-
-
-def _frames_to_user() -> int:
-    """Return how many frames above the caller the code stands that asked for a fit."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
-        "sylvan",
-        "sklearn",
-        "contextlib",
-    ):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -36,6 +36,8 @@ def list_cells(
         rank = pd.Series(label[order]).groupby(label[order]).cumcount().to_numpy()
         order = order[rank < max_per_label]
     if top is not None:
+        if isinstance(top, float):
+            raise ValueError(f"top must be an integer, got {top!r}. Did you mean min_proba={top!r}?")
         order = order[: check_integer("top", top, 0)]
     row, label = row[order], label[order]
     layer = pd.array(since[row, label].astype(np.int64), dtype="Int64")

@@ -45,7 +45,7 @@ def cascade(**settings):
     ],
 )
 def test_lists_of_label_names(labels):
-    with pytest.raises(ValueError, match=r"Turn it into a 0/1 matrix first.*MultiLabelBinarizer"):
+    with pytest.raises(ValueError, match=r"Turn it into a 0/1 table first.*MultiLabelBinarizer"):
         slcforest(3).fit(X, labels)
 
 
@@ -165,12 +165,12 @@ def test_labels_without_a_usable_frequency_are_left_alone(impute, uses_proba):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"max_layers": 0}, ValueError, "max_layers must be an integer of at least 1, got 0"),
-        ({"max_layers": 2.5}, ValueError, "max_layers must be an integer of at least 1, got 2.5"),
+        ({"max_layers": 0}, ValueError, "max_layers must be an integer from 1 to 10000, got 0"),
+        ({"max_layers": 2.5}, ValueError, "max_layers must be an integer from 1 to 10000, got 2.5"),
         ({"forests": []}, ValueError, "forests must be a list of at least one forest"),
         ({"forests": RF}, ValueError, "forests must be a list of at least one forest"),
         ({"forests": RandomForest}, ValueError, "forests must be a list of at least one forest"),
-        ({"forests": [RF, RandomForest]}, TypeError, r"forests\[1\] is no forest.*sylvan.forests.from_sklearn"),
+        ({"forests": [RF, RandomForest]}, TypeError, r"forests\[1\] is no forest but the class RandomForest"),
         ({"forests": [RandomForestClassifier()]}, TypeError, r"forests\[0\] is no forest.*from_sklearn"),
         ({"forests": ["rf"]}, TypeError, r"forests\[0\] is no forest"),
         ({"forests": [RandomForest(3)]}, ValueError, r"forests\[0\] keeps no out-of-sample probabilities"),

@@ -148,12 +148,14 @@ def test_drawn_seeds_are_remembered(seed, tmp_path):
     assert [forest.random_state for forest in resumed.layers_[1].forests] == list(first)
 
 
-def test_a_growth_that_a_callback_ended_stays_ended(tmp_path, fits):
-    stopping = small(callbacks=[lambda event: event.record.layer == 2]).fit(X, Y, checkpoint_dir=tmp_path)
+def test_a_growth_that_a_callback_ended_is_ended_by_it_again(tmp_path, fits):
+    stop = [lambda event: event.record.layer == 2]
+    stopping = small(callbacks=stop).fit(X, Y, checkpoint_dir=tmp_path)
     assert len(stopping.history_) == 2
     fits.clear()
-    assert_same(small().fit(X, Y, checkpoint_dir=tmp_path), stopping)
+    assert_same(small(callbacks=stop).fit(X, Y, checkpoint_dir=tmp_path), stopping)
     assert not fits
+    assert_same(small().fit(X, Y, checkpoint_dir=tmp_path), small().fit(X, Y))  # and goes on without it
 
 
 def test_jobs_and_verbosity_may_change_in_between(tmp_path):
@@ -197,7 +199,12 @@ def test_an_error_while_saving_leaves_a_fit_that_goes_on(tmp_path, monkeypatch):
 def test_old_files_are_removed(tmp_path):
     small(max_layers=4).fit(X, Y, checkpoint_dir=tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["fit.json", *[f"layer_000{i}.pickle" for i in (1, 2, 3, 4)], "resume_0004.pickle"]
+    assert names == [
+        "fit.json",
+        *[f"layer_000{i}.pickle" for i in (1, 2, 3, 4)],
+        "resume_0003.pickle",
+        "resume_0004.pickle",
+    ]
 
 
 def test_half_written_files_are_replaced(tmp_path):
@@ -302,7 +309,7 @@ def test_damaged_files_are_noticed(name, damage, tmp_path):
     data[len(data) // 2] ^= 1
     path.write_bytes({"cut": data[:-40], "changed": data, "empty": b""}[damage])
     model = small()
-    with pytest.raises(ValueError, match=rf"{name}.* is damaged\. Remove it and the later ones"):
+    with pytest.raises(ValueError, match=rf"{name}.* is damaged\. Remove it and all later files"):
         model.fit(X, Y, checkpoint_dir=tmp_path)
     assert not hasattr(model, "layers_")
     number = int(name[-11:-7])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,28 @@ _WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "paper": lambda size: 1.0 / np.log(size + 1.0),
     "none": np.ones_like,
 }
+
+
+class _OneThread:
+    """Limits linear algebra to one thread as long as anyone is inside: fits in parallel threads may overlap."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.limit = Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limit = threadpool_limits(1)
+            self.inside += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0 and self.limit is not None:
+                self.limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
 
 
 class _Slot(NamedTuple):
@@ -223,7 +246,7 @@ class TreeEmbedding(BaseEstimator):
         if variance > noise:
             exact = self.solver == "gram" or (self.solver == "auto" and n <= self.max_gram_rows)
             most = self._most_components(n, exact)
-            with threadpool_limits(1):  # the same sums whatever the machine's number of cores
+            with _ONE_THREAD:  # the same sums whatever the machine's number of cores
                 if exact:
                     values, vectors = _gram_spectrum(paths, leaves, most)
                 else:

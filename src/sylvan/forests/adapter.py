@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sylvan._validation import check_groups, check_targets, dense_labels
+from sylvan.base import mean_of
 from sylvan.forests.out_of_sample import KFold
-
-_ONE_MODEL_PER_LABEL = (MultiOutputClassifier, MultiOutputRegressor)  # want a matrix even of one label
 
 
 class FoldModels(BaseEstimator):
@@ -55,13 +53,16 @@ class FoldModels(BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the mean probabilities of the fold models, (n, n_labels)."""
         check_is_fitted(self, "models_")
-        return np.mean([model.predict_proba(X) for model in self.models_], axis=0)
+        return mean_of([model.predict_proba(X) for model in self.models_])
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """The fold models' mean importances, if they have any."""
         check_is_fitted(self, "models_")
-        return np.mean([model.fitted.feature_importances_ for model in self.models_], axis=0)
+        fitted = [model.fitted for model in self.models_ if len(model.learnt)]
+        if not all(hasattr(model, "feature_importances_") for model in fitted):
+            raise AttributeError(f"{type(self.estimator).__name__} in a layer has no feature importances.")
+        return np.mean([model.feature_importances_ for model in fitted], axis=0)
 
     @property
     def encoding(self) -> str:
@@ -98,26 +99,26 @@ class _OneFold:
             if not has_fit_parameter(self.estimator, "sample_weight"):
                 raise ValueError(f"{type(self.estimator).__name__} does not take sample weights.")
             options["sample_weight"] = weights
-        self.fitted = self.estimator.fit(
-            X, Y[:, 0] if Y.shape[1] == 1 and not isinstance(self.estimator, _ONE_MODEL_PER_LABEL) else Y, **options
-        )
+        if Y.shape[1] == 1:  # many estimators of several outputs refuse a matrix of one, and the others warn
+            Y = np.hstack([Y, Y]) if get_tags(self.estimator).target_tags.multi_output else Y[:, 0]
+        self.fitted = self.estimator.fit(X, Y, **options)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         proba = np.tile(self.constant, (X.shape[0], 1))
         if len(self.learnt):
-            proba[:, self.learnt] = _positive_proba(self.fitted, X, len(self.learnt))
+            proba[:, self.learnt] = _positive_proba(self.fitted, X)[:, : len(self.learnt)]
         return proba
 
 
-def _positive_proba(model: Any, X: Any, n_labels: int) -> np.ndarray:
+def _positive_proba(model: Any, X: Any) -> np.ndarray:
     """Return P(label = 1) of each label, whatever form the model gives it in."""
     if not is_classifier(model):
-        return np.clip(np.asarray(model.predict(X), dtype=float).reshape(X.shape[0], n_labels), 0.0, 1.0)
+        return np.clip(np.asarray(model.predict(X), dtype=float).reshape(X.shape[0], -1), 0.0, 1.0)
     proba = model.predict_proba(X)
     if isinstance(proba, list):
         return np.column_stack([part[:, 1] for part in proba])
-    proba = np.asarray(proba)
-    return proba[:, 1:] if n_labels == 1 and proba.shape[1] == 2 else proba
+    one_label = isinstance(model.classes_, np.ndarray) and model.classes_.ndim == 1 and proba.shape[1] == 2
+    return proba[:, 1:] if one_label and not get_tags(model).target_tags.multi_output else np.asarray(proba)
 
 
 def from_sklearn(estimator: Any, *, n_splits: int = 5) -> FoldModels:

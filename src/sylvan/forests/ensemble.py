@@ -2,7 +2,6 @@
 
 import logging
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any
@@ -24,7 +23,7 @@ from sylvan._validation import (
     check_targets,
     check_weights,
 )
-from sylvan.base import progress_logger
+from sylvan.base import progress_logger, warn_user
 from sylvan.forests import parallel
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, NameHolder, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
@@ -184,10 +183,10 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         """Turn sums of votes into probabilities; rows without a vote get the mean of all trees."""
         silent = np.flatnonzero(oos_votes == 0)
         if len(silent):
-            warnings.warn(
+            warn_user(
                 f"{len(silent)} of {len(oos_votes)} rows were drawn by every tree and have no out-of-bag vote; they "
                 "get the mean of all trees. Grow more trees to avoid it.",
-                stacklevel=3,
+                "no out-of-bag vote",
             )
             values = _bin_values(binned, silent)
             oos_sum[silent] = self._sum_proba(values)

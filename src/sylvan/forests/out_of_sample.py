@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, Stratified
 from sklearn.model_selection import KFold as _PlainKFold
 
 from sylvan._validation import Targets, check_integer
+from sylvan.base import warn_user
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,10 @@ def _class_codes(targets: Targets, k: int) -> np.ndarray | None:
     else:
         return None
     sizes = np.bincount(codes)
-    return codes if sizes[sizes > 0].min() >= k else None
+    if sizes[sizes > 0].min() >= k:
+        return codes
+    warn_user(f"A class has fewer rows than the {k} folds; folds are drawn without regard to classes.", "stratify")
+    return None
 
 
 def _split(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sylvan.base import LabelState, known_frequency
+from sylvan.base import LabelState, known_frequency, named_labels
 
 
 def usable(frequency: np.ndarray) -> np.ndarray:
@@ -18,15 +18,19 @@ def has_estimate(state: LabelState) -> np.ndarray:
     return state.observed.any(axis=0) & usable(np.asarray(state.frequency))
 
 
-def begin(X: Any, observed: Any, candidates: Any, estimator: Any, random_state: Any) -> LabelState:
+def begin(
+    X: Any, observed: np.ndarray, candidates: Any, estimator: Any, random_state: Any, label_names: Any
+) -> LabelState:
     """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities.
 
-    `observed` may be a table: an estimator may know labels by their names.
+    An estimator may know labels by their names.
     """
     state = LabelState.start(observed, candidates)
     if estimator.uses_proba:
         return state
-    return with_frequency(state, estimator.estimate(X, observed, random_state=random_state))
+    return with_frequency(
+        state, estimator.estimate(X, named_labels(state.observed, label_names), random_state=random_state)
+    )
 
 
 def estimate(state: LabelState, estimator: Any, proba: np.ndarray) -> LabelState:

@@ -1,12 +1,13 @@
 """Fluid label addition (FLA): a threshold of its own for each label and layer, no bound."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_number
-from sylvan.base import LabelState, known_frequency
+from sylvan.base import LabelState, known_frequency, mean_of
 from sylvan.impute import bounds
 from sylvan.impute.frequency import OutOfBagPercentile
 
@@ -45,18 +46,23 @@ class FluidLabelAddition(BaseEstimator):
         self.threshold = threshold
 
     def begin(
-        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+        self,
+        X: Any,
+        observed: np.ndarray,
+        candidates: np.ndarray | None = None,
+        random_state: Any = None,
+        label_names: Sequence[Any] | None = None,
     ) -> LabelState:
         """Return the state before layer 1."""
         check_number("threshold", self.threshold, 0.0, 1.0)
-        return bounds.begin(X, observed, candidates, self._estimator(), random_state)
+        return bounds.begin(X, observed, candidates, self._estimator(), random_state, label_names)
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute the candidates above the label's threshold (Eq. 9)."""
-        p = probas.mean(axis=0)
+        p = mean_of(probas)
         if self._estimator().uses_proba:
             state = bounds.estimate(state, self._estimator(), p)
-        imputed = state.candidates & self._accept(state, p)
+        imputed = state.candidates & state.active & self._accept(state, p)
         return state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
@@ -66,12 +72,12 @@ class FluidLabelAddition(BaseEstimator):
         return bounds.frequency_in(trained, after)
 
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
-        """Say which cells of new rows pass the threshold."""
-        return self._accept(state, probas.mean(axis=0))
+        """Say which cells of new rows pass the threshold; a label without candidates in training may have some here."""
+        return (state.active | ~state.candidates.any(axis=0)) & self._accept(state, mean_of(probas))
 
     def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
         known = bounds.has_estimate(state)
-        return state.active & (p > self.threshold * np.where(known, np.asarray(state.frequency), 1.0))
+        return known & (p > self.threshold * np.where(known, np.asarray(state.frequency), 1.0))
 
     def _estimator(self) -> Any:
         return OutOfBagPercentile() if self.frequency is None else self.frequency

@@ -1,5 +1,6 @@
 """Label complement (LC) of LCForest: what all forests agree on, until a label has enough positives."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_number
-from sylvan.base import LabelState
+from sylvan.base import LabelState, mean_of
 from sylvan.impute import bounds
 from sylvan.impute.frequency import TIcE
 
@@ -46,16 +47,21 @@ class LabelComplement(BaseEstimator):
         self.threshold = threshold
 
     def begin(
-        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+        self,
+        X: Any,
+        observed: np.ndarray,
+        candidates: np.ndarray | None = None,
+        random_state: Any = None,
+        label_names: Sequence[Any] | None = None,
     ) -> LabelState:
         """Return the state before layer 1; labels that are complete already are flagged."""
         check_number("threshold", self.threshold, 0.0, 1.0)
-        return _flag(bounds.begin(X, observed, candidates, self._estimator(), random_state))
+        return _flag(bounds.begin(X, observed, candidates, self._estimator(), random_state, label_names))
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute what all forests agree on (Eqs. 1-3), then flag labels that have enough."""
         if state.frequency is None:
-            state = _flag(bounds.estimate(state, self._estimator(), probas.mean(axis=0)))
+            state = _flag(bounds.estimate(state, self._estimator(), mean_of(probas)))
         agreed = state.candidates & (probas >= self.threshold).all(axis=0)
         imputed = np.where(state.active, agreed, state.imputed)
         return _flag(state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound))

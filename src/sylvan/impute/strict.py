@@ -1,5 +1,6 @@
 """Strict label complement (SLC): at most as many positives as the label frequency implies, the best first."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_choice, check_number
-from sylvan.base import LabelState
+from sylvan.base import LabelState, mean_of
 from sylvan.impute import bounds
 from sylvan.impute.frequency import OutOfBagPercentile
 
@@ -50,15 +51,20 @@ class StrictLabelComplement(BaseEstimator):
         self.threshold_on = threshold_on
 
     def begin(
-        self, X: Any, observed: np.ndarray, candidates: np.ndarray | None = None, random_state: Any = None
+        self,
+        X: Any,
+        observed: np.ndarray,
+        candidates: np.ndarray | None = None,
+        random_state: Any = None,
+        label_names: Sequence[Any] | None = None,
     ) -> LabelState:
         """Return the state before layer 1."""
         self._check()
-        return _floor_bound(bounds.begin(X, observed, candidates, self._estimator(), random_state))
+        return _floor_bound(bounds.begin(X, observed, candidates, self._estimator(), random_state, label_names))
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute the best ranked candidates of each label that is not frozen (Eqs. 1, 7, 8)."""
-        p = probas.mean(axis=0)
+        p = mean_of(probas)
         if state.frequency is None:
             state = _floor_bound(bounds.estimate(state, self._estimator(), p))
         assert state.bound is not None
@@ -79,7 +85,7 @@ class StrictLabelComplement(BaseEstimator):
 
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows pass the threshold; the bound is for the training rows."""
-        return self._accept(state, probas.mean(axis=0))
+        return self._accept(state, mean_of(probas))
 
     def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
         known = bounds.has_estimate(state)
