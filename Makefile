@@ -45,6 +45,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/forest.py
+	$(BIN)/python benchmarks/cascade.py
 
 # Compiled kernels, old and new.
 clean-kernels:

@@ -263,7 +263,8 @@ def cafe(
     constant_features : "skip" or "count", default="skip"
         How forests draw features; "count" is the published runs' (scikit-learn's) rule.
     n_components : float, int or None, default=0.8
-        Share of variance, or number of components, that tree embeddings keep.
+        Share of variance, or number of components, that tree embeddings keep. Of more than 4096 rows, a share keeps at
+        most 64 components.
     scoring : str, Measure or None, default="micro_auroc"
         Measure that judges layers, out of sample.
     n_jobs, random_state, verbose : as in `DeepForestClassifier`
@@ -326,7 +327,8 @@ def cafe_os(
     constant_features : "skip" or "count", default="skip"
         How forests draw features; "count" is the published runs' (scikit-learn's) rule.
     n_components : float, int or None, default=0.8
-        Share of variance, or number of components, that tree embeddings keep.
+        Share of variance, or number of components, that tree embeddings keep. Of more than 4096 rows, a share keeps at
+        most 64 components.
     scoring : str, Measure or None, default="micro_auroc"
         Measure that judges layers, out of sample.
     n_jobs, random_state, verbose : as in `DeepForestClassifier`
@@ -376,7 +378,7 @@ def slcforest(
 ) -> DeepForestClassifier:
     """SLCForest: a cascade on probabilities that adds the best ranked labels, up to an estimated number.
 
-    See `sylvan.impute.StrictLabelComplement`.
+    See `sylvan.impute.StrictLabelComplement`. The best layer from the second on is kept: layer 1 is the plain forests.
 
     Parameters
     ----------
@@ -441,7 +443,7 @@ def flaforest(
 ) -> DeepForestClassifier:
     """FLAForest: a cascade on probabilities that adds labels above a threshold of their own.
 
-    See `sylvan.impute.FluidLabelAddition`.
+    See `sylvan.impute.FluidLabelAddition`. The best layer from the second on is kept: layer 1 is the plain forests.
 
     Parameters
     ----------
@@ -519,7 +521,8 @@ def cafe_slc(
     constant_features : "skip" or "count", default="skip"
         How forests draw features; "count" is the published runs' (scikit-learn's) rule.
     n_components : float, int or None, default=0.8
-        Share of variance, or number of components, that tree embeddings keep.
+        Share of variance, or number of components, that tree embeddings keep. Of more than 4096 rows, a share keeps at
+        most 64 components.
     threshold : float, default=0.5
         θ of the imputer.
     threshold_on : "proba" or "scaled", default="proba"
@@ -587,7 +590,8 @@ def cafe_fla(
     constant_features : "skip" or "count", default="skip"
         How forests draw features; "count" is the published runs' (scikit-learn's) rule.
     n_components : float, int or None, default=0.8
-        Share of variance, or number of components, that tree embeddings keep.
+        Share of variance, or number of components, that tree embeddings keep. Of more than 4096 rows, a share keeps at
+        most 64 components.
     threshold : float, default=0.5
         θ of the imputer.
     scoring : str, Measure or None, default="micro_auroc"

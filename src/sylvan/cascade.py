@@ -35,7 +35,7 @@ _BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
 _NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state", "decision_threshold")
 _NOTHING_IMPUTED = (
     "No label was imputed: no unobserved cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
-    "the same; a lower threshold, or StrictLabelComplement(threshold_on='scaled'), fills more."
+    "the same; a lower threshold, or StrictLabelComplement(threshold_on='scaled'), fills more, with less certainty."
 )
 
 
