@@ -37,7 +37,7 @@ def main() -> None:
     print(f"Digit attributes: {len(X)} images of {X.shape[1]} pixels, {Y.shape[1]} labels.")
     print(f"Training rows: {len(X_train)}. Half the positives, {n_hidden} of them, are hidden.\n")
 
-    cafe_slc(40, max_layers=2, random_state=SEED).fit(
+    cafe_slc(40, max_layers=2, threshold=0.1, random_state=SEED).fit(
         X_train[:100], Y_observed[:100]
     )  # compiles, or loads what is compiled
     scores, models = {}, {}
