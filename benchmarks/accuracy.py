@@ -9,6 +9,7 @@ reproduction   as the published runs: scikit-learn's rule for constant features,
                each measure by its out-of-sample score on the observed labels, among layers 2 to 11
 defaults       our defaults: features that vary, threshold on p, one layer for all measures, chosen by micro AUROC
 scaled         our defaults, but SLC's threshold on p / c
+top rate       the same, and c estimated by TopRate in SLC and FLA
 
     python benchmarks/accuracy.py --out results.csv              # adds to the file what is not in it yet
     python benchmarks/accuracy.py --out results.csv --report published.csv
@@ -35,6 +36,7 @@ from sklearn.base import clone
 import sylvan
 from sylvan.augment import OutputSpace, Union
 from sylvan.datasets import hide_positives, load_dataset
+from sylvan.impute import TopRate
 from sylvan.length import FixedLength
 from sylvan.measures import get_measure
 
@@ -74,8 +76,10 @@ def make(method, setting, seed):
         options |= {"forests": sylvan.rf_et(constant_features=count).forests, "max_layers": 11}
     elif setting == "reproduction":
         options["constant_features"] = "count"
-    if setting in ("reproduction", "scaled") and "SLC" in method:
+    if setting != "defaults" and "SLC" in method:
         options["threshold_on"] = "scaled"
+    if setting == "top rate" and ("SLC" in method or "FLA" in method):
+        options["frequency"] = TopRate()
     model = METHODS[method](**options)
     if setting != "reproduction" or method == "RF+ET":
         return model

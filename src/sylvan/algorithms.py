@@ -368,6 +368,7 @@ def slcforest(
     max_layers: int = 11,
     min_samples_leaf: Any = 5,
     constant_features: str = "skip",
+    frequency: Any = None,
     threshold: float = 0.5,
     threshold_on: str = "proba",
     scoring: Any = "micro_auroc",
@@ -390,8 +391,11 @@ def slcforest(
         Rows that each leaf must have.
     constant_features : "skip" or "count", default="skip"
         How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    frequency : frequency estimator or None, default=None
+        Estimates which share of a label's positives was observed; None: `OutOfBagPercentile(95)`, as published.
+        `TopRate()` is steadier.
     threshold : float, default=0.5
-        θ of the imputer.
+        Probability above which the imputer adds a label (relative to its frequency, if it is scaled).
     threshold_on : "proba" or "scaled", default="proba"
         Whether p (Eq. 8) or p / c (the published runs) is compared with the threshold.
     scoring : str, Measure or None, default="micro_auroc"
@@ -418,7 +422,7 @@ def slcforest(
         forests=_pair(n_trees, min_samples_leaf, constant_features),
         augment=OutputSpace(),
         crossover=True,
-        impute=StrictLabelComplement(threshold=threshold, threshold_on=threshold_on),
+        impute=StrictLabelComplement(frequency, threshold=threshold, threshold_on=threshold_on),
         length=BestLayer(first=2),
         max_layers=max_layers,
         scoring=scoring,
@@ -434,6 +438,7 @@ def flaforest(
     max_layers: int = 11,
     min_samples_leaf: Any = 5,
     constant_features: str = "skip",
+    frequency: Any = None,
     threshold: float = 0.5,
     scoring: Any = "micro_auroc",
     n_jobs: int | None = None,
@@ -455,8 +460,11 @@ def flaforest(
         Rows that each leaf must have.
     constant_features : "skip" or "count", default="skip"
         How forests draw features; "count" is the published runs' (scikit-learn's) rule.
+    frequency : frequency estimator or None, default=None
+        Estimates which share of a label's positives was observed; None: `OutOfBagPercentile(95)`, as published.
+        `TopRate()` is steadier.
     threshold : float, default=0.5
-        θ of the imputer.
+        Probability above which the imputer adds a label (relative to its frequency, if it is scaled).
     scoring : str, Measure or None, default="micro_auroc"
         Measure that judges layers, out of sample.
     n_jobs, random_state, verbose : as in `DeepForestClassifier`
@@ -481,7 +489,7 @@ def flaforest(
         forests=_pair(n_trees, min_samples_leaf, constant_features),
         augment=OutputSpace(),
         crossover=True,
-        impute=FluidLabelAddition(threshold=threshold),
+        impute=FluidLabelAddition(frequency, threshold=threshold),
         length=BestLayer(first=2),
         max_layers=max_layers,
         scoring=scoring,
@@ -498,6 +506,7 @@ def cafe_slc(
     min_samples_leaf: Any = 5,
     constant_features: str = "skip",
     n_components: Any = 0.8,
+    frequency: Any = None,
     threshold: float = 0.5,
     threshold_on: str = "proba",
     scoring: Any = "micro_auroc",
@@ -523,8 +532,11 @@ def cafe_slc(
     n_components : float, int or None, default=0.8
         Share of variance, or number of components, that tree embeddings keep. Of more than 4096 rows, a share keeps at
         most 64 components.
+    frequency : frequency estimator or None, default=None
+        Estimates which share of a label's positives was observed; None: `OutOfBagPercentile(95)`, as published.
+        `TopRate()` is steadier.
     threshold : float, default=0.5
-        θ of the imputer.
+        Probability above which the imputer adds a label (relative to its frequency, if it is scaled).
     threshold_on : "proba" or "scaled", default="proba"
         Whether p (Eq. 8) or p / c (the published runs) is compared with the threshold.
     scoring : str, Measure or None, default="micro_auroc"
@@ -551,7 +563,7 @@ def cafe_slc(
         forests=_pair(n_trees, min_samples_leaf, constant_features),
         augment=Union([TreeEmbedding(n_components), OutputSpace()]),
         crossover=True,
-        impute=StrictLabelComplement(threshold=threshold, threshold_on=threshold_on),
+        impute=StrictLabelComplement(frequency, threshold=threshold, threshold_on=threshold_on),
         length=BestLayer(first=2),
         max_layers=max_layers,
         scoring=scoring,
@@ -568,6 +580,7 @@ def cafe_fla(
     min_samples_leaf: Any = 5,
     constant_features: str = "skip",
     n_components: Any = 0.8,
+    frequency: Any = None,
     threshold: float = 0.5,
     scoring: Any = "micro_auroc",
     n_jobs: int | None = None,
@@ -592,8 +605,11 @@ def cafe_fla(
     n_components : float, int or None, default=0.8
         Share of variance, or number of components, that tree embeddings keep. Of more than 4096 rows, a share keeps at
         most 64 components.
+    frequency : frequency estimator or None, default=None
+        Estimates which share of a label's positives was observed; None: `OutOfBagPercentile(95)`, as published.
+        `TopRate()` is steadier.
     threshold : float, default=0.5
-        θ of the imputer.
+        Probability above which the imputer adds a label (relative to its frequency, if it is scaled).
     scoring : str, Measure or None, default="micro_auroc"
         Measure that judges layers, out of sample.
     n_jobs, random_state, verbose : as in `DeepForestClassifier`
@@ -618,7 +634,7 @@ def cafe_fla(
         forests=_pair(n_trees, min_samples_leaf, constant_features),
         augment=Union([TreeEmbedding(n_components), OutputSpace()]),
         crossover=True,
-        impute=FluidLabelAddition(threshold=threshold),
+        impute=FluidLabelAddition(frequency, threshold=threshold),
         length=BestLayer(first=2),
         max_layers=max_layers,
         scoring=scoring,

@@ -5,6 +5,7 @@ from sylvan.impute.fluid import FluidLabelAddition
 from sylvan.impute.frequency import KnownFrequency, OutOfBagPercentile, TIcE
 from sylvan.impute.label_complement import LabelComplement
 from sylvan.impute.strict import StrictLabelComplement
+from sylvan.impute.top_rate import TopRate
 
 __all__ = [
     "FluidLabelAddition",
@@ -14,4 +15,5 @@ __all__ = [
     "OutOfBagPercentile",
     "StrictLabelComplement",
     "TIcE",
+    "TopRate",
 ]
