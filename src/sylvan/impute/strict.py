@@ -28,7 +28,7 @@ class StrictLabelComplement(BaseEstimator):
     threshold : float, default=0.5
         θ of Eq. 8.
     threshold_on : "proba" or "scaled", default="proba"
-        What is compared with the threshold: p, as Eq. 8 says, or p / c, as the published runs did.
+        What is compared with the threshold: p, as Eq. 8 says, or p / c (at most 1), as the published runs did.
 
     References
     ----------
@@ -90,7 +90,7 @@ class StrictLabelComplement(BaseEstimator):
     def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
         known = bounds.has_estimate(state)
         scale = np.where(known, np.asarray(state.frequency), 1.0) if self.threshold_on == "scaled" else 1.0
-        return known & (p / scale > self.threshold)
+        return known & (np.minimum(p / scale, 1.0) > self.threshold)
 
     def _estimator(self) -> Any:
         return OutOfBagPercentile() if self.frequency is None else self.frequency
