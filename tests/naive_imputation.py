@@ -153,7 +153,8 @@ def complement_chain(Y0, allowed, layers, c, threshold):
 
 
 def strict_chain(Y0, allowed, layers, c, threshold, scaled=False):
-    """SLC over layers: c is that of layer 1; `scaled` compares p / c instead of p with the threshold."""
+    """SLC over layers: c is that of layer 1; `scaled` compares p / c, at most 1, instead of p with the threshold."""
+    threshold = threshold if threshold < 1 else float("inf")
     u = strict_bound(Y0, allowed, c)
     frozen = [not open_ for open_ in labels_to_impute(Y0, allowed, c)]
     Y, chain = Y0, []
