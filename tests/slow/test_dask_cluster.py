@@ -1,6 +1,7 @@
 """Forests on a dask cluster: the same bits as at home, data sent once, and workers that die on the way."""
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from sylvan.forests.binning import bin_matrix
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.slow
 
+# Workers must not look for this file by its name: other packages may have installed a module called tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 DYING_WORKERS = Path(__file__).with_name("fit_while_workers_die.py")
 
 
