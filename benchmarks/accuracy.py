@@ -133,13 +133,14 @@ def choose(measure, observed, events, first, drop):
 
 def report(results, published):
     """Print means over data sets beside the published ones, for both settings."""
-    published = published[published.dataset.isin(results.dataset.unique()) & published.metric.isin(MEASURES)]
-    theirs = published.rename(columns={"estimator": "method"}).groupby(["method", "metric", "ilr"])["mean"].mean()
+    theirs = published.rename(columns={"estimator": "method", "mean": "published"})
     for setting, part in results.groupby("setting"):
-        by_set = part.groupby(["method", "ilr", "dataset"])[list(MEASURES)].mean()
-        ours = by_set.groupby(["method", "ilr"]).mean().stack().rename("ours")
-        ours.index = ours.index.set_names(["method", "ilr", "metric"])
-        table = ours.reset_index().merge(theirs.rename("published").reset_index(), on=["method", "metric", "ilr"])
+        ours = part.groupby(["method", "ilr", "dataset"])[list(MEASURES)].mean().stack().rename("ours")
+        ours.index = ours.index.set_names(["method", "ilr", "dataset", "metric"])
+        cells = ours.reset_index().merge(
+            theirs, on=["method", "metric", "ilr", "dataset"]
+        )  # the same sets on both sides
+        table = cells.groupby(["method", "ilr", "metric"])[["ours", "published"]].mean().reset_index()
         sign = table.metric.map(lambda name: 1 if get_measure(MEASURES[name]).greater_is_better else -1)
         table["gain"] = sign * (table.ours - table.published)
         print(f"\n{setting}: {len(table)} means over {part.dataset.nunique()} data sets")
