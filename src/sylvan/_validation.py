@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
@@ -136,6 +137,10 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not sparse.issparse(X) and not (X.flags.c_contiguous or X.flags.f_contiguous):
         X = np.ascontiguousarray(X)
     return X
+
+
+class NameHolder(BaseEstimator):
+    """Takes the names that scikit-learn's validation leaves on an estimator, where there is none."""
 
 
 class LabelClasses(list):

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_features, check_integer
+from sylvan._validation import NameHolder, check_features, check_integer
 from sylvan.kernels.binning import bin_features
 from sylvan.kernels.cuts import MISSING
 
@@ -118,10 +117,6 @@ def _check_bins(codes: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.
     for feature, values in enumerate(codes):
         if values[values != MISSING].max(initial=0) >= n_bins[feature]:
             raise ValueError(f"codes of feature {feature} go beyond its {n_bins[feature]} bins.")
-
-
-class NameHolder(BaseEstimator):
-    """Takes the names that scikit-learn's validation leaves on an estimator."""
 
 
 def bin_matrix(

@@ -14,6 +14,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import (
+    NameHolder,
     check_choice,
     check_features,
     check_groups,
@@ -25,7 +26,7 @@ from sylvan._validation import (
 )
 from sylvan.base import progress_logger, warn_user
 from sylvan.forests import parallel
-from sylvan.forests.binning import MAX_BINS, BinnedMatrix, NameHolder, bin_matrix
+from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample
 from sylvan.forests.trees import TreeArrays

@@ -2,10 +2,10 @@
 
 from sylvan.base import KeepLabels
 from sylvan.impute.fluid import FluidLabelAddition
-from sylvan.impute.frequency import KnownFrequency, OutOfBagPercentile, TIcE
+from sylvan.impute.frequency import KnownFrequency, OutOfBagPercentile, TopRate
 from sylvan.impute.label_complement import LabelComplement
 from sylvan.impute.strict import StrictLabelComplement
-from sylvan.impute.top_rate import TopRate
+from sylvan.impute.tice import TIcE
 
 __all__ = [
     "FluidLabelAddition",

@@ -1,10 +1,13 @@
 """What the imputers share: using a frequency estimate, and the number of positives that it implies."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from sylvan._validation import check_number
 from sylvan.base import LabelState, known_frequency, named_labels
 
 
@@ -16,26 +19,6 @@ def usable(frequency: np.ndarray) -> np.ndarray:
 def has_estimate(state: LabelState) -> np.ndarray:
     """Say which labels have a positive and a usable frequency."""
     return state.observed.any(axis=0) & usable(np.asarray(state.frequency))
-
-
-def begin(
-    X: Any, observed: np.ndarray, candidates: Any, estimator: Any, random_state: Any, label_names: Any
-) -> LabelState:
-    """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities.
-
-    An estimator may know labels by their names.
-    """
-    state = LabelState.start(observed, candidates)
-    if estimator.uses_proba:
-        return state
-    return with_frequency(
-        state, estimator.estimate(X, named_labels(state.observed, label_names), random_state=random_state)
-    )
-
-
-def estimate(state: LabelState, estimator: Any, proba: np.ndarray) -> LabelState:
-    """Return the state with the frequency that the probabilities say."""
-    return with_frequency(state, estimator.estimate(None, state.observed, proba=proba))
 
 
 def with_frequency(state: LabelState, frequency: Any) -> LabelState:
@@ -57,3 +40,48 @@ def frequency_in(trained: LabelState, after: LabelState) -> np.ndarray:
     n_observed = trained.observed.sum(axis=0)
     told = trained.current.sum(axis=0) / np.maximum(n_observed, 1)
     return np.where(n_observed > 0, np.minimum(1.0, known_frequency(after) * told), 1.0)
+
+
+class FrequencyImputer(BaseEstimator):
+    """What imputers with a frequency estimator and a threshold have in common."""
+
+    frequency: Any
+    threshold: float
+
+    def begin(
+        self,
+        X: Any,
+        observed: np.ndarray,
+        candidates: np.ndarray | None = None,
+        random_state: Any = None,
+        label_names: Sequence[Any] | None = None,
+    ) -> LabelState:
+        """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities."""
+        self._check()
+        state, estimator = LabelState.start(observed, candidates), self._estimator()
+        if estimator.uses_proba:
+            return state
+        Y = named_labels(state.observed, label_names)
+        return self._settle(with_frequency(state, estimator.estimate(X, Y, random_state=random_state)))
+
+    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
+        """Return the share of all positives that a layer was told: c, raised by what has been imputed."""
+        return frequency_in(trained, after)
+
+    def _check(self) -> None:
+        check_number("threshold", self.threshold, 0.0, 1.0)
+
+    def _estimate(self, state: LabelState, proba: np.ndarray) -> LabelState:
+        """Return the state with the frequency that the probabilities say."""
+        return self._settle(with_frequency(state, self._estimator().estimate(None, state.observed, proba=proba)))
+
+    def _estimator(self) -> Any:
+        return self._published() if self.frequency is None else self.frequency
+
+    def _published(self) -> Any:
+        """Return the estimator that the paper uses."""
+        raise NotImplementedError
+
+    def _settle(self, state: LabelState) -> LabelState:
+        """Return a state with a new frequency, its bound or flags as the imputer wants them."""
+        return state

@@ -1,18 +1,16 @@
 """Fluid label addition (FLA): a threshold of its own for each label and layer, no bound."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_number
 from sylvan.base import LabelState, known_frequency, mean_of
 from sylvan.impute import bounds
+from sylvan.impute.bounds import FrequencyImputer
 from sylvan.impute.frequency import OutOfBagPercentile
 
 
-class FluidLabelAddition(BaseEstimator):
+class FluidLabelAddition(FrequencyImputer):
     """Impute every unobserved cell with p > threshold * c.
 
     p is the mean out-of-sample probability of the layer's forests and c, estimated anew in each layer, is what p
@@ -45,23 +43,11 @@ class FluidLabelAddition(BaseEstimator):
         self.frequency = frequency
         self.threshold = threshold
 
-    def begin(
-        self,
-        X: Any,
-        observed: np.ndarray,
-        candidates: np.ndarray | None = None,
-        random_state: Any = None,
-        label_names: Sequence[Any] | None = None,
-    ) -> LabelState:
-        """Return the state before layer 1."""
-        check_number("threshold", self.threshold, 0.0, 1.0)
-        return bounds.begin(X, observed, candidates, self._estimator(), random_state, label_names)
-
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute the candidates above the label's threshold (Eq. 9)."""
         p = mean_of(probas)
         if self._estimator().uses_proba:
-            state = bounds.estimate(state, self._estimator(), p)
+            state = self._estimate(state, p)
         imputed = state.candidates & state.active & self._accept(state, p)
         return state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound)
 
@@ -69,7 +55,7 @@ class FluidLabelAddition(BaseEstimator):
         """Return c as estimated from the layer's own probabilities."""
         if self._estimator().uses_proba:
             return known_frequency(after)
-        return bounds.frequency_in(trained, after)
+        return super().frequency_in(trained, after)
 
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows pass the threshold; a label without candidates in training may have some here."""
@@ -79,5 +65,5 @@ class FluidLabelAddition(BaseEstimator):
         known = bounds.has_estimate(state)
         return known & (p > self.threshold * np.where(known, np.asarray(state.frequency), 1.0))
 
-    def _estimator(self) -> Any:
-        return OutOfBagPercentile() if self.frequency is None else self.frequency
+    def _published(self) -> Any:
+        return OutOfBagPercentile()

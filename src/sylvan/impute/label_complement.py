@@ -1,19 +1,17 @@
 """Label complement (LC) of LCForest: what all forests agree on, until a label has enough positives."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_number
 from sylvan.base import LabelState, mean_of
 from sylvan.impute import bounds
-from sylvan.impute.frequency import TIcE
+from sylvan.impute.bounds import FrequencyImputer
+from sylvan.impute.tice import TIcE
 
 
-class LabelComplement(BaseEstimator):
+class LabelComplement(FrequencyImputer):
     """Impute the cells to which every forest gives at least the threshold, until a label has enough positives.
 
     The number of positives that a label should have is u = observed positives / c. A label that has reached it is
@@ -46,43 +44,24 @@ class LabelComplement(BaseEstimator):
         self.frequency = frequency
         self.threshold = threshold
 
-    def begin(
-        self,
-        X: Any,
-        observed: np.ndarray,
-        candidates: np.ndarray | None = None,
-        random_state: Any = None,
-        label_names: Sequence[Any] | None = None,
-    ) -> LabelState:
-        """Return the state before layer 1; labels that are complete already are flagged."""
-        check_number("threshold", self.threshold, 0.0, 1.0)
-        return _flag(bounds.begin(X, observed, candidates, self._estimator(), random_state, label_names))
-
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute what all forests agree on (Eqs. 1-3), then flag labels that have enough."""
         if state.frequency is None:
-            state = _flag(bounds.estimate(state, self._estimator(), mean_of(probas)))
+            state = self._estimate(state, mean_of(probas))
         agreed = state.candidates & (probas >= self.threshold).all(axis=0)
         imputed = np.where(state.active, agreed, state.imputed)
-        return _flag(state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound))
-
-    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
-        """Return the share of all positives that a layer was told: c, raised by what has been imputed."""
-        return bounds.frequency_in(trained, after)
+        return self._settle(state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound))
 
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows all forests agree on."""
         return bounds.has_estimate(state) & (probas >= self.threshold).all(axis=0)
 
-    def _estimator(self) -> Any:
-        return TIcE(min_t=5) if self.frequency is None else self.frequency
+    def _published(self) -> Any:
+        return TIcE(min_t=5)
 
+    def _settle(self, state: LabelState) -> LabelState:
+        """Flag labels with as many positives as they should have; a flag is never taken back.
 
-def _flag(state: LabelState) -> LabelState:
-    """Flag labels with as many positives as they should have; a flag is never taken back.
-
-    1e-9 forgives that 21 / 0.7 is not quite 30.
-    """
-    if state.bound is None:
-        return state
-    return replace(state, active=state.active & (state.current.sum(axis=0) < state.bound - 1e-9))
+        1e-9 forgives that 21 / 0.7 is not quite 30.
+        """
+        return replace(state, active=state.active & (state.current.sum(axis=0) < np.asarray(state.bound) - 1e-9))

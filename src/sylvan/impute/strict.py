@@ -1,19 +1,18 @@
 """Strict label complement (SLC): at most as many positives as the label frequency implies, the best first."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_choice, check_number
+from sylvan._validation import check_choice
 from sylvan.base import LabelState, mean_of
 from sylvan.impute import bounds
+from sylvan.impute.bounds import FrequencyImputer
 from sylvan.impute.frequency import OutOfBagPercentile
 
 
-class StrictLabelComplement(BaseEstimator):
+class StrictLabelComplement(FrequencyImputer):
     """Impute the most probable candidates, never more than the estimated number of positives allows.
 
     After each layer, unobserved cells with p > threshold are candidates, where p is the mean out-of-sample probability
@@ -50,23 +49,11 @@ class StrictLabelComplement(BaseEstimator):
         self.threshold = threshold
         self.threshold_on = threshold_on
 
-    def begin(
-        self,
-        X: Any,
-        observed: np.ndarray,
-        candidates: np.ndarray | None = None,
-        random_state: Any = None,
-        label_names: Sequence[Any] | None = None,
-    ) -> LabelState:
-        """Return the state before layer 1."""
-        self._check()
-        return _floor_bound(bounds.begin(X, observed, candidates, self._estimator(), random_state, label_names))
-
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute the best ranked candidates of each label that is not frozen (Eqs. 1, 7, 8)."""
         p = mean_of(probas)
         if state.frequency is None:
-            state = _floor_bound(bounds.estimate(state, self._estimator(), p))
+            state = self._estimate(state, p)
         assert state.bound is not None
         wanted = state.candidates & self._accept(state, p)
         room = (state.bound - state.observed.sum(axis=0)).astype(int)
@@ -79,10 +66,6 @@ class StrictLabelComplement(BaseEstimator):
             active[j] = len(best) < room[j]
         return state.advance(imputed, active, frequency=state.frequency, bound=state.bound)
 
-    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
-        """Return the share of all positives that a layer was told: c, raised by what has been imputed."""
-        return bounds.frequency_in(trained, after)
-
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows pass the threshold; the bound is for the training rows."""
         return self._accept(state, mean_of(probas))
@@ -92,14 +75,13 @@ class StrictLabelComplement(BaseEstimator):
         scale = np.where(known, np.asarray(state.frequency), 1.0) if self.threshold_on == "scaled" else 1.0
         return known & (np.minimum(p / scale, 1.0) > self.threshold)
 
-    def _estimator(self) -> Any:
-        return OutOfBagPercentile() if self.frequency is None else self.frequency
+    def _published(self) -> Any:
+        return OutOfBagPercentile()
+
+    def _settle(self, state: LabelState) -> LabelState:
+        """Round the bound down (Eq. 7); 1e-9 forgives that 3 / 0.3 is not quite 10."""
+        return replace(state, bound=np.floor(np.asarray(state.bound) + 1e-9))
 
     def _check(self) -> None:
-        check_number("threshold", self.threshold, 0.0, 1.0)
+        super()._check()
         check_choice("threshold_on", self.threshold_on, ("proba", "scaled"))
-
-
-def _floor_bound(state: LabelState) -> LabelState:
-    """Round the bound down (Eq. 7); 1e-9 forgives that 3 / 0.3 is not quite 10."""
-    return state if state.bound is None else replace(state, bound=np.floor(state.bound + 1e-9))
