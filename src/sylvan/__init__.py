@@ -12,7 +12,18 @@ from typing import Any
 __version__ = "0.1.0.dev0"
 
 _MODULES = ("algorithms", "augment", "datasets", "forests", "impute", "length", "measures")
-_ALGORITHMS = ("cafe", "cafe_fla", "cafe_os", "cafe_slc", "flaforest", "gcforest", "lcforest", "rf_et", "slcforest")
+_ALGORITHMS = (
+    "cafe",
+    "cafe_fla",
+    "cafe_os",
+    "cafe_slc",
+    "flaforest",
+    "gcforest",
+    "lcforest",
+    "mldf",
+    "rf_et",
+    "slcforest",
+)
 _NAMES = dict.fromkeys(_ALGORITHMS, "algorithms") | {
     "DeepForestClassifier": "cascade",
     "apply_suggestions": "suggestions",

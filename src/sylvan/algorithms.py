@@ -12,9 +12,11 @@ slcforest   RF + ET               out-of-bag    output space        yes       st
 flaforest   RF + ET               out-of-bag    output space        yes       fluid addition         best layer >= 2
 cafe_slc    RF + ET               out-of-bag    embedding + output  yes       strict complement      best layer >= 2
 cafe_fla    RF + ET               out-of-bag    embedding + output  yes       fluid addition         best layer >= 2
+mldf        RF + ET, depth 3t     5 folds       output, with reuse  no        none                   3 without gain
+imldf       2 RF + 2 ET           out-of-bag    interactions        no        none                   2 without gain
 =========== ===================== ============= =================== ========= ====================== ===============
 
-RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws. Shared arguments: `n_trees`, `max_layers`,
+RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws; `mldf` and `imldf` have forests of their own. Shared arguments: `n_trees`, `max_layers`,
 `scoring`, `n_jobs`, `random_state`, `verbose`; any other parameter of `DeepForestClassifier` may be given by name and
 replaces the recipe's.
 
@@ -28,17 +30,32 @@ References
 .. [2] Q.-W. Wang, L. Yang and Y.-F. Li, Learning from weak-label data: a deep forest expedition, AAAI 2020 (LCForest).
 .. [3] P. Ilídio, R. Cerri, C. Vens and F. K. Nakano, Deep forests with tree-embeddings and label imputation for
    weak-label learning, IJCNN 2024 (CaFE, CaFE-OS, SLCForest, FLAForest, CaFE-SLC, CaFE-FLA: "the CaFE paper").
+.. [4] L. Yang, X.-Z. Wu, Y. Jiang and Z.-H. Zhou, Multi-label learning with deep forest, ECAI 2020 (MLDF).
+.. [5] S.-H. Lyu, Y.-H. Chen and Y. Jiang, Interaction representation based deep forest method in multi-label learning,
+   Journal of Software 35(4), 2024, in Chinese (iMLDF).
 """
 
+from dataclasses import dataclass
 from typing import Any
 
-from sylvan.augment import OutputSpace, TreeEmbedding, Union
+from sylvan.augment import MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade import DeepForestClassifier
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import FluidLabelAddition, LabelComplement, StrictLabelComplement, TIcE
-from sylvan.length import BestLayer, FixedLength, ImputationLimit, ScoreDrop
+from sylvan.length import BestLayer, FixedLength, ImputationLimit, Patience, ScoreDrop
 
-__all__ = ["cafe", "cafe_fla", "cafe_os", "cafe_slc", "flaforest", "gcforest", "lcforest", "rf_et", "slcforest"]
+__all__ = [
+    "cafe",
+    "cafe_fla",
+    "cafe_os",
+    "cafe_slc",
+    "flaforest",
+    "gcforest",
+    "lcforest",
+    "mldf",
+    "rf_et",
+    "slcforest",
+]
 
 
 def _pair(n_trees: int, min_samples_leaf: Any, constant_features: str) -> list[Any]:
@@ -638,6 +655,109 @@ def cafe_fla(
         length=BestLayer(first=2),
         max_layers=max_layers,
         scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+@dataclass(frozen=True)
+class _MLDFForests:
+    """RF, ET, RF, ... of layer t: more trees and deeper ones in later layers."""
+
+    n_forests: int
+    n_trees: int
+    n_trees_step: int
+    n_trees_max: int
+    depth_step: int | None
+    n_folds: int
+    max_features: Any
+
+    def __call__(self, number: int) -> list[Any]:
+        settings: dict[str, Any] = {
+            "n_trees": max(self.n_trees, min(self.n_trees + self.n_trees_step * (number - 1), self.n_trees_max)),
+            "max_depth": None if self.depth_step is None else self.depth_step * number,
+            "max_features": self.max_features,
+            "out_of_sample": KFold(self.n_folds),
+        }
+        pair = [RandomForest(**settings), ExtraTrees(**settings)]
+        return [pair[slot % 2] for slot in range(self.n_forests)]
+
+
+def mldf(
+    measure: Any = "hamming_loss",
+    *,
+    n_forests: int = 2,
+    n_trees: int = 40,
+    n_trees_step: int = 20,
+    n_trees_max: int = 100,
+    depth_step: int | None = 3,
+    max_layers: int = 20,
+    n_folds: int = 5,
+    patience: int = 3,
+    tol: float = 1e-4,
+    max_features: Any = "sqrt",
+    reuse_mode: str = "train",
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """MLDF: a cascade that reuses the layer before where a measure says that the new layer is not to be trusted.
+
+    Layers grow until the measure, out of sample, has not gained for some layers. `thresholds_` has the confidence
+    below which each layer's probabilities are replaced by those of the layer before.
+    The variant that the iMLDF paper compares with is
+    `mldf(measure, n_forests=4, n_trees=100, depth_step=None, max_layers=10)`.
+
+    Parameters
+    ----------
+    measure : str or Measure, default="hamming_loss"
+        What is to be optimised: "hamming_loss", "one_error", "coverage", "ranking_loss", "average_precision" or
+        "macro_auc".
+    n_forests : int, default=2
+        Forests of a layer: a random forest, extra trees, a random forest, and so on.
+    n_trees, n_trees_step, n_trees_max : int, default=40, 20, 100
+        Trees of each forest and fold in layer 1, how many more in each further layer, and at most.
+    depth_step : int or None, default=3
+        Trees of layer t are no deeper than t times this. None: no limit.
+    max_layers : int, default=20
+        Most layers to grow.
+    n_folds : int, default=5
+        Folds for out-of-sample probabilities; the forests of all folds are kept.
+    patience : int, default=3
+        Layers without a gain that are endured.
+    tol : float, default=1e-4
+        A gain must be greater than this. Not in the paper, where noise may keep a cascade growing.
+    max_features : "sqrt", "log2", int, float or None, default="sqrt"
+        Features that a node draws, as in forests.
+    reuse_mode : "train" or "batch", default="train"
+        See `sylvan.augment.MeasureAwareReuse`: "batch" is the paper's rule for Hamming loss and macro-AUC, by which
+        the prediction of a row depends on the rows that come with it.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    References
+    ----------
+    MLDF paper [4]_ of `sylvan.algorithms`. Deviations: `tol`, `reuse_mode`; rows without a positive label count as
+    scikit-learn counts them; layer 1's probabilities do reach layer 2 (in the released code they do not).
+
+    Examples
+    --------
+    >>> from sylvan import mldf
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> model = mldf("ranking_loss", n_trees=10, max_layers=3, random_state=0).fit(X[:600], Y[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    return _cascade(
+        options,
+        forests=_MLDFForests(n_forests, n_trees, n_trees_step, n_trees_max, depth_step, n_folds, max_features),
+        augment=MeasureAwareReuse(measure, reuse_mode=reuse_mode),
+        length=Patience(patience, tol=tol),
+        max_layers=max_layers,
+        scoring=measure,
         n_jobs=n_jobs,
         random_state=random_state,
         verbose=verbose,

@@ -141,38 +141,75 @@ class LayerRecord(NamedTuple):
 class LayerView(NamedTuple):
     """What an augmenter sees of a layer.
 
+    The whole input of a layer is all blocks of features that the layers before made, then X; a forest sees some or
+    all of its columns.
+
     Attributes
     ----------
-    forests : the fitted forests, one for each slot
+    forests : the fitted forests, one for each slot; none if they were not kept (see `Augmenter`)
     input_of : function of the slot: the real-valued columns (n, d) that its forest learns from or is asked about
-    probas : (n_forests, n, n_labels); out-of-sample on training rows
+    probas : (n_forests, n, n_labels); out-of-sample on training rows; None if there are no forests
     labels : (n, n_labels) bool, what the forests learnt; None at prediction
     random_state : seed for what the augmenter draws; None at prediction
     used : (n,) bool, rows of positive weight, which alone may have a say; None for all
+    columns : function of column numbers: these columns of the whole input, (n, number) of floats
+    columns_of : function of the slot: which columns of the whole input its forest sees
+    encoded : function of a forest: the whole input in the form that its `fit` likes; None at prediction
+    sample_weight : (n,) or None; None at prediction
     """
 
     forests: Sequence[Any]
     input_of: Callable[[int], Any]
-    probas: np.ndarray
+    probas: Any
     labels: np.ndarray | None = None
     random_state: int | None = None
     used: np.ndarray | None = None
+    columns: Callable[[np.ndarray], np.ndarray] | None = None
+    columns_of: Callable[[int], np.ndarray] | None = None
+    encoded: Callable[[Any], Any] | None = None
+    sample_weight: np.ndarray | None = None
 
 
 class Augmenter(Protocol):
-    """Makes new features of a layer for the next one: a block of columns for each forest.
+    """Makes new features of a layer for the next one: a block of columns for each forest, then any for all of them.
 
-    A cascade fits a clone for each layer.
+    A cascade fits a clone for each layer. What an augmenter may have beside these methods:
+
+    - `n_shared`: number of blocks for all forests, which crossover hides from none (0 if absent);
+    - `needs_forests`: whether `transform` asks the forests (True if absent). If not, layers before the last keep none;
+    - `parts_`: the fitted augmenters it is made of;
+    - `fit_refine` and `refine`: see `Refiner`.
     """
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
-        """Learn from the training rows and return their blocks, one (n, width) array for each forest."""
+        """Learn from the training rows and return their blocks, (n, width) arrays: one for each forest, then others."""
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the blocks of new rows, as wide as those of the training rows."""
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
-        """Return a name for each column of a block."""
+        """Return a name for each column of a block; blocks for all forests count on after the slots."""
+
+
+@runtime_checkable
+class Refiner(Protocol):
+    """An augmenter that also refines a layer's probabilities before they are scored, passed on and predicted."""
+
+    def fit_refine(self, view: LayerView, before: np.ndarray | None) -> np.ndarray:
+        """Return refined probabilities of the training rows, given those of the layer before (None in layer 1)."""
+
+    def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+        """Return refined probabilities of new rows."""
+
+
+def parts_of(augment: Any) -> Iterator[Any]:
+    """Give the augmenters that a fitted augmenter is made of: itself, or those inside it."""
+    inner = getattr(augment, "parts_", None)
+    if inner is None:
+        yield augment
+    else:
+        for part in inner:
+            yield from parts_of(part)
 
 
 class FrequencyEstimator(Protocol):

@@ -171,7 +171,8 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(forest) for forest in self.forests] if isinstance(self.forests, (list, tuple)) else []
+        forests = self.forests(1) if callable(self.forests) and not isinstance(self.forests, type) else self.forests
+        inner = [get_tags(forest) for forest in forests] if isinstance(forests, (list, tuple)) else []
         tags.input_tags.allow_nan = bool(inner) and all(tag.input_tags.allow_nan for tag in inner)
         tags.input_tags.sparse = bool(inner) and all(tag.input_tags.sparse for tag in inner)
         tags.target_tags.multi_output = True
@@ -310,7 +311,8 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         self.classes_, self.n_labels_ = targets.classes, targets.n_labels
         if targets.names is not None:
             self.label_names_in_ = targets.names
-        self.layers_ = [stage.layer for stage in stages[: n_layers - 1]] + [replace(last.layer, augment=None)]
+        self.layers_ = [stage.layer.without_forests() for stage in stages[: n_layers - 1]]
+        self.layers_.append(replace(last.layer, augment=None))
         self.n_layers_ = n_layers
         self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
         self.label_frequency_ = _by_label(last.after.frequency, weak)
@@ -329,11 +331,12 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
 
     # ------------------------------------------------------------------------------------------------ predict
 
-    def _stages(self, X: Any) -> Iterator[tuple[list[np.ndarray], np.ndarray]]:
+    def _stages(self, X: Any) -> Iterator[tuple[list[np.ndarray], Any]]:
         """Send new rows through the layers: the blocks that each sees, and what its forests say."""
         blocks: list[np.ndarray] = []
+        probas = None
         for layer in self.layers_:
-            probas = layer.probas(blocks, X)
+            probas = layer.probas(blocks, X, probas)
             yield blocks, probas
             if layer.augment is not None:
                 blocks = layer.make_blocks(blocks, X, probas)
@@ -370,6 +373,15 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the probabilities after each layer, the last being those of `predict_proba`."""
+        check_is_fitted(self, "layers_")
+        if not all(layer.judges for layer in self.layers_):
+            raise ValueError(
+                "staged_predict_proba needs the forests of every layer, but this model keeps those of the last layer "
+                "only: fit it with keep_forests=True (in Interactions, or imldf)."
+            )
+        return self._staged_proba(X)
+
+    def _staged_proba(self, X: Any) -> Iterator[np.ndarray]:
         parts = [[mean_of(probas) for _, probas in self._stages(block)] for _, block in self._row_blocks(X)]
         for stage in zip(*parts):
             yield self._as_proba(np.concatenate(stage))
@@ -400,9 +412,7 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         labels = [str(name) for name in self._fitted.label_names]
         names = []
         for before in self.layers_[:-1] if self.cumulative else self.layers_[-2:-1]:
-            for slot in range(len(before.forests)):
-                made = before.augment.column_names(slot, labels)
-                names += [f"layer{before.number}_forest{slot}_{name}" for name in made]
+            names += [name for block in before.block_names(labels) for name in block]
         last = self.layers_[-1]
         names += [f"layer{last.number}_forest{slot}_{label}" for slot in range(len(last.judges)) for label in labels]
         return np.asarray(names, dtype=object)

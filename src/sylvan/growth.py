@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from sylvan._validation import check_integer, check_number
-from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, LayerView, NoFeatures, mean_of
-from sylvan.layer import MAX_SEED, Layer, TrainingRows, fit_forests, side_by_side, visible_blocks
+from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, LayerView, NoFeatures, Refiner, mean_of
+from sylvan.layer import MAX_SEED, Layer, LayerInput, TrainingRows, fit_forests, visible_blocks
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
 
@@ -27,10 +27,25 @@ class Stage(NamedTuple):
     record: LayerRecord
 
 
-class Resume(NamedTuple):
-    """What is needed to grow the next layer: the blocks it sees, and whether there is to be one."""
+class Passed(NamedTuple):
+    """What a layer passes on to the next.
+
+    Attributes
+    ----------
+    blocks : features of the training rows
+    makers : slot of the forest that made each block, None if it is for all
+    probas : refined probabilities of the training rows, None without a refiner
+    """
 
     blocks: list[np.ndarray]
+    makers: list[int | None]
+    probas: np.ndarray | None = None
+
+
+class Resume(NamedTuple):
+    """What is needed to grow the next layer: what is passed on to it, and whether there is to be one."""
+
+    passed: Passed
     more: bool
 
 
@@ -82,6 +97,11 @@ def make_plan(settings: Any, kind: str) -> Plan:
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
+    if settings.separate_forests and isinstance(augment, Refiner):
+        raise ValueError(
+            f"{type(augment).__name__} refines what one set of forests says, so that it cannot work with "
+            "separate_forests=True, where other forests predict than make features."
+        )
     length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
     return Plan(
         forests,
@@ -154,14 +174,14 @@ def grow(
     if stages:
         progress.resumed(len(stages), checkpoints.folder)
         resume = resume._replace(more=resume.more and not progress.ask(stages[-1]))
-    blocks, more = resume or Resume([], True)
+    passed, more = resume or Resume(Passed([], []), True)
     while more:
         number = len(stages) + 1
         state = stages[-1].after if stages else state
         history = [stage.record for stage in stages]
-        stage, blocks, more = _grow_layer(plan, rows, blocks, state, history, seeds[number - 1], seen)
+        stage, passed, more = _grow_layer(plan, rows, passed, state, history, seeds[number - 1], seen)
         stages.append(stage)
-        checkpoints.save(number, stage, Resume(blocks, more))
+        checkpoints.save(number, stage, Resume(passed, more))
         more = not progress.layer(stage) and more
     return stages
 
@@ -169,75 +189,99 @@ def grow(
 def _grow_layer(
     plan: Plan,
     rows: TrainingRows,
-    blocks: list[np.ndarray],
+    passed: Passed,
     state: LabelState,
     history: list[LayerRecord],
     seed: int,
     seen: list[np.ndarray] | None,
-) -> tuple[Stage, list[np.ndarray], bool]:
-    """Grow one layer; return it, the features it makes, and whether another one is to follow."""
+) -> tuple[Stage, Passed, bool]:
+    """Grow one layer; return it, what it passes on, and whether another one is to follow."""
     began = time.perf_counter()
     number = len(history) + 1
     templates = plan.forests(number)
     draws = np.random.RandomState(seed).randint(MAX_SEED, size=(4, len(templates)))
     seeds = [[int(value) for value in line] for line in draws]  # of forests, judges, imputing forests, augmenter
-    visible = visible_blocks(len(templates), len(blocks), plan.crossover)
-    everything = visible_blocks(len(templates), len(blocks), False)
-    widths = [block.shape[1] for block in blocks]
+    visible = visible_blocks(len(templates), passed.makers, plan.crossover)
+    everything = visible_blocks(len(templates), passed.makers, False)
+    widths = [block.shape[1] for block in passed.blocks]
     labels = rows.expand(state.current)
+    given = LayerInput(rows, passed.blocks)
 
-    forests, slot_probas = fit_forests(templates, rows, blocks, visible, labels, seeds[0], plan.n_jobs)
+    forests, probas = fit_forests(templates, given, visible, labels, seeds[0], plan.n_jobs)
     layer = Layer(number, forests, visible, widths, forests, visible, plan.cumulative)
-    probas = slot_probas
+    augment = clone(plan.augment)
+    refined = None
+    if isinstance(augment, Refiner):
+        probas = refined = augment.fit_refine(_view(layer, given, probas, labels, seeds[3][0]), passed.probas)
+        layer = replace(layer, refiner=augment)
+    slot_probas = probas
+    made = Passed([], [])
     if plan.separate_forests:  # the authors' variant: others predict, and others again guide the imputer
-        judges, probas = fit_forests(templates, rows, blocks, everything, labels, seeds[1], plan.n_jobs)
+        judges, probas = fit_forests(templates, given, everything, labels, seeds[1], plan.n_jobs)
         layer = replace(layer, judges=judges, judge_visible=everything)
-        layer, made = _augment(plan, layer, rows, blocks, slot_probas, labels, seeds[3][0])
-        everything = visible_blocks(len(templates), len(made), False)
+        layer, made = _augment(layer, augment, given, passed, slot_probas, labels, seeds[3][0])
+        everything = visible_blocks(len(templates), made.makers, False)
         _, guides = fit_forests(
-            templates, rows, made, everything, labels, seeds[2], plan.n_jobs, with_X=not _any_columns(made)
+            templates,
+            LayerInput(rows, made.blocks),
+            everything,
+            labels,
+            seeds[2],
+            plan.n_jobs,
+            with_X=not any(block.shape[1] for block in made.blocks),
         )
         after = plan.impute.step(state, rows.select(guides))
     else:
-        made = []
         after = plan.impute.step(state, rows.select(probas))
 
     proba = mean_of(probas)
     score = _score(plan.measure, state, rows.select(proba))
     if seen is not None:
-        seen.append(representation(blocks, probas))
+        seen.append(representation(passed.blocks, probas))
     n_imputed, n_active = int(after.imputed.sum()), int(after.active.sum())
     seconds = time.perf_counter() - began
     record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, seconds)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
     if more and not plan.separate_forests:
-        layer, made = _augment(plan, layer, rows, blocks, slot_probas, labels, seeds[3][0])
+        layer, made = _augment(layer, augment, given, passed, slot_probas, labels, seeds[3][0])
     record = record._replace(seconds=time.perf_counter() - began)
-    return Stage(layer, state, after, proba, record), made if more else [], more
+    passed = made._replace(probas=refined) if more else Passed([], [])
+    return Stage(layer, state, after, proba, record), passed, more
 
 
 def _augment(
-    plan: Plan,
     layer: Layer,
-    rows: TrainingRows,
-    blocks: list[np.ndarray],
+    augment: Any,
+    given: LayerInput,
+    passed: Passed,
     probas: np.ndarray,
     labels: np.ndarray,
     seed: int,
-) -> tuple[Layer, list[np.ndarray]]:
+) -> tuple[Layer, Passed]:
     """Fit the augmenter on a layer; return the layer with it, and the features of the training rows."""
-    augment = clone(plan.augment)
-    made = augment.fit_transform(
-        LayerView(
-            layer.forests,
-            lambda slot: side_by_side(blocks, layer.visible[slot], rows.X),
-            probas,
-            labels,
-            seed,
-            rows.used,
+    blocks = augment.fit_transform(_view(layer, given, probas, labels, seed))
+    layer = replace(layer, augment=augment)
+    made = Passed(list(blocks), layer.made_by)
+    if len(made.blocks) != len(made.makers):
+        raise ValueError(
+            f"{type(augment).__name__} made {len(made.blocks)} blocks for {len(layer.forests)} forests, expected "
+            f"{len(made.makers)}: one for each, and as many for all as its n_shared says."
         )
+    if layer.cumulative:
+        made = Passed([*passed.blocks, *made.blocks], [*passed.makers, *made.makers])
+    return layer, made
+
+
+def _view(layer: Layer, given: LayerInput, probas: np.ndarray, labels: np.ndarray, seed: int) -> LayerView:
+    """Return what an augmenter may look at while it is fitted."""
+    rows = given.rows
+    return layer.view(given.blocks, rows.X, probas)._replace(
+        labels=labels,
+        random_state=seed,
+        used=rows.used,
+        encoded=lambda forest: given.encode(forest, range(len(given.blocks))),
+        sample_weight=rows.sample_weight,
     )
-    return replace(layer, augment=augment), [*blocks, *made] if plan.cumulative else made
 
 
 def representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:
@@ -259,7 +303,3 @@ def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
     values = [measure(state.observed[known[:, j], j], proba[known[:, j], j]) for j in labels]
     defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")
-
-
-def _any_columns(blocks: Sequence[np.ndarray]) -> bool:
-    return any(block.shape[1] for block in blocks)

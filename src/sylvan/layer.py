@@ -1,23 +1,24 @@
 """One layer of a cascade: its forests, which columns each of them sees, and the features it makes for the next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from sylvan.base import Forest, LayerView
+from sylvan.base import Forest, LayerView, Refiner, parts_of
 
 MAX_SEED = np.iinfo(np.int32).max
 
 
-def visible_blocks(n_slots: int, n_blocks: int, crossover: bool) -> list[list[int]]:
-    """Say which blocks of the layers before each slot sees: all, or with crossover all but its own."""
-    return [
-        [block for block in range(n_blocks) if not (crossover and block % n_slots == slot)] for slot in range(n_slots)
-    ]
+def visible_blocks(n_slots: int, makers: Sequence[int | None], crossover: bool) -> list[list[int]]:
+    """Say which blocks of the layers before each slot sees: all, or with crossover all but its own.
+
+    `makers` has the slot of the forest that made each block, None for a block that is nobody's own.
+    """
+    return [[b for b, maker in enumerate(makers) if not (crossover and maker == slot)] for slot in range(n_slots)]
 
 
 def side_by_side(blocks: Sequence[np.ndarray], visible: Sequence[int], X: Any) -> Any:
@@ -30,6 +31,19 @@ def side_by_side(blocks: Sequence[np.ndarray], visible: Sequence[int], X: Any) -
     if sparse.issparse(X):
         return sparse.csr_array(sparse.hstack([*(sparse.csr_array(part) for part in parts), X], format="csr"))
     return np.hstack([*parts, X])
+
+
+def pick_columns(blocks: Sequence[np.ndarray], X: Any, columns: np.ndarray) -> np.ndarray:
+    """Return some columns of all blocks followed by X, dense, without putting them all side by side."""
+    out = np.empty((X.shape[0], len(columns)))
+    first = 0
+    for part in [*blocks, X]:
+        here = (columns >= first) & (columns < first + part.shape[1])
+        if here.any():
+            chosen = part[:, columns[here] - first]
+            out[:, here] = chosen.toarray() if sparse.issparse(chosen) else chosen
+        first += part.shape[1]
+    return out
 
 
 @dataclass(frozen=True)
@@ -68,19 +82,41 @@ class TrainingRows:
 
 
 @dataclass(frozen=True)
+class LayerInput:
+    """What a layer learns from: blocks made by the layers before, and the rows. Blocks are encoded once."""
+
+    rows: TrainingRows
+    blocks: Sequence[np.ndarray]
+    _encoded: dict = field(default_factory=dict)
+
+    def encode(self, forest: Forest, visible: Sequence[int], with_X: bool = True) -> Any:
+        """Return the visible blocks and X in the form the forest likes."""
+        parts = []
+        for block in visible:
+            if not self.blocks[block].shape[1]:
+                continue
+            key = (forest.encoding, block)
+            if key not in self._encoded:
+                self._encoded[key] = forest.encode(self.blocks[block], self.rows.used)
+            parts.append(self._encoded[key])
+        return forest.join([*parts, self.rows.encode(forest)] if with_X else parts)
+
+
+@dataclass(frozen=True)
 class Layer:
     """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer).
 
     Attributes
     ----------
     number : from 1
-    forests : one for each slot; they make the features of the next layer
+    forests : one for each slot; they make the features of the next layer. None are kept if the augmenter needs none
     visible : blocks of the layer before that each of them sees
     widths : number of columns of each of those blocks
     judges : forests that predict: the same, or others that see all blocks (`separate_forests`)
     judge_visible : blocks that each judge sees
     cumulative : whether blocks of earlier layers are passed on with the new ones
     augment : fitted augmenter or None
+    refiner : fitted refiner of the forests' probabilities or None; may be the augmenter
     """
 
     number: int
@@ -91,41 +127,96 @@ class Layer:
     judge_visible: list[list[int]]
     cumulative: bool = False
     augment: Any = None
+    refiner: Refiner | None = None
 
-    def probas(self, blocks: Sequence[np.ndarray], X: Any) -> np.ndarray:
-        """Return what each judge says about new rows, (n_forests, n, n_labels)."""
-        return _ask(self.judges, self.judge_visible, blocks, X)
+    def probas(self, blocks: Sequence[np.ndarray], X: Any, before: np.ndarray | None = None) -> Any:
+        """Return what each judge says about new rows, (n_forests, n, n_labels); None if no forest was kept.
 
-    def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: np.ndarray) -> list[np.ndarray]:
+        `before` is what the layer before said; a refiner wants it.
+        """
+        if not self.judges:
+            return None
+        probas = _ask(self.judges, self.judge_visible, blocks, X)
+        return probas if self.refiner is None else self.refiner.refine(probas, before)
+
+    def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: Any) -> list[np.ndarray]:
         """Return the features of new rows for the next layer; `probas` are the judges'."""
         if self.judges is not self.forests:
             probas = _ask(self.forests, self.visible, blocks, X)
-        view = LayerView(self.forests, lambda slot: side_by_side(blocks, self.visible[slot], X), probas)
-        made = self.augment.transform(view)
+        made = self.augment.transform(self.view(blocks, X, probas))
         return [*blocks, *made] if self.cumulative else made
 
-    def importances(self, before: list[np.ndarray], n_features: int, judges: bool = False) -> list[np.ndarray]:
-        """Return each forest's importance of the input features.
+    def view(self, blocks: Sequence[np.ndarray], X: Any, probas: Any) -> LayerView:
+        """Return what the augmenter may look at."""
+        return LayerView(
+            self.forests,
+            lambda slot: side_by_side(blocks, self.visible[slot], X),
+            probas,
+            columns=lambda columns: pick_columns(blocks, X, columns),
+            columns_of=lambda slot: self.columns_of(slot, X.shape[1]),
+        )
 
-        The importance of a block goes to the features of the forest that made it: `before` has those of the blocks.
+    def columns_of(self, slot: int, n_features: int) -> np.ndarray:
+        """Return which columns of all blocks followed by X a slot's forest sees."""
+        start = np.concatenate([[0], np.cumsum(self.widths, dtype=np.int64)])
+        seen = [np.arange(start[block], start[block + 1]) for block in self.visible[slot]]
+        return np.concatenate([*seen, start[-1] + np.arange(n_features)])
+
+    def without_forests(self) -> "Layer":
+        """Return the layer as it is kept before another one: without forests if the augmenter needs none."""
+        if self.refiner is not None or self.judges is not self.forests or getattr(self.augment, "needs_forests", True):
+            return self
+        none: list[Any] = []
+        return replace(self, forests=none, judges=none)
+
+    @property
+    def made_by(self) -> list[int | None]:
+        """The slot that makes each block for the next layer; None for a block that is for all."""
+        return [*range(len(self.visible)), *[None] * len(self.sharers)]
+
+    @property
+    def sharers(self) -> list[Any]:
+        """Who makes each of the blocks that are for all forests."""
+        return [part for part in parts_of(self.augment) for _ in range(getattr(part, "n_shared", 0))]
+
+    def block_names(self, labels: Sequence[str]) -> list[list[str]]:
+        """Return names of the columns of each block that the layer makes."""
+        names = []
+        for block, maker in enumerate(self.made_by):
+            owner = f"layer{self.number}_" if maker is None else f"layer{self.number}_forest{maker}_"
+            names.append([owner + name for name in self.augment.column_names(block, labels)])
+        return names
+
+    def importances(self, before: list[np.ndarray], n_features: int, judges: bool = False) -> list[np.ndarray]:
+        """Return the importance of the input features to each forest or, for inner layers, to each block made.
+
+        The importance of a block goes to the features of those who made it: `before` has those of the blocks.
         """
-        forests = self.judges if judges else self.forests
-        mapped = []
-        for forest, visible in zip(forests, self.judge_visible if judges else self.visible):
-            raw = np.asarray(forest.feature_importances_)
-            total = raw[len(raw) - n_features :].copy()
-            at = 0
-            for block in visible:
-                total += raw[at : at + self.widths[block]].sum() * before[block]
-                at += self.widths[block]
-            mapped.append(total)
-        return mapped if judges or not self.cumulative else [*before, *mapped]
+        forests, visible = (self.judges, self.judge_visible) if judges else (self.forests, self.visible)
+        mapped = [self._trace(f.feature_importances_, seen, before, n_features) for f, seen in zip(forests, visible)]
+        if judges:
+            return mapped
+        mapped = mapped or [np.zeros(n_features) for _ in visible]  # their blocks have no columns
+        everything = range(len(self.widths))
+        mapped += [self._trace(part.column_shares_, everything, before, n_features) for part in self.sharers]
+        return mapped if not self.cumulative else [*before, *mapped]
+
+    def _trace(self, raw: Any, seen: Sequence[int], before: list[np.ndarray], n_features: int) -> np.ndarray:
+        """Trace importances of visible columns back to the input features."""
+        raw = np.asarray(raw)
+        total = raw[len(raw) - n_features :].copy()
+        at = 0
+        for block in seen:
+            total += raw[at : at + self.widths[block]].sum() * before[block]
+            at += self.widths[block]
+        return total
 
     @property
     def nbytes(self) -> int:
         """Memory of the forests and of what the augmenter keeps."""
         forests = self.forests if self.judges is self.forests else [*self.forests, *self.judges]
-        return sum(getattr(part, "nbytes", 0) for part in [*forests, self.augment])
+        refiner = [] if self.refiner is self.augment else [self.refiner]
+        return sum(getattr(part, "nbytes", 0) for part in [*forests, self.augment, *refiner])
 
 
 def _ask(forests: Sequence[Any], visible: Sequence[Sequence[int]], blocks: Sequence[np.ndarray], X: Any) -> np.ndarray:
@@ -134,8 +225,7 @@ def _ask(forests: Sequence[Any], visible: Sequence[Sequence[int]], blocks: Seque
 
 def fit_forests(
     templates: Sequence[Any],
-    rows: TrainingRows,
-    blocks: Sequence[np.ndarray],
+    given: LayerInput,
     visible: Sequence[Sequence[int]],
     labels: np.ndarray,
     seeds: Sequence[int],
@@ -143,21 +233,12 @@ def fit_forests(
     with_X: bool = True,
 ) -> tuple[list[Any], np.ndarray]:
     """Fit a clone of each template on the blocks it sees and X; return them and their out-of-sample probabilities."""
-    encoded: dict[tuple[Any, int], Any] = {}
+    rows, blocks = given.rows, given.blocks
     forests, probas = [], []
     for template, seen, seed in zip(templates, visible, seeds):
         forest = _prepared(template, seed, n_jobs)
-        parts = []
-        for block in seen:
-            if not blocks[block].shape[1]:
-                continue
-            key = (forest.encoding, block)
-            if key not in encoded:
-                encoded[key] = forest.encode(blocks[block], rows.used)
-            parts.append(encoded[key])
-        if with_X:
-            parts.append(rows.encode(forest))
-        forest.fit(forest.join(parts), labels, sample_weight=rows.sample_weight, groups=rows.groups)
+        columns = given.encode(forest, seen, with_X)
+        forest.fit(columns, labels, sample_weight=rows.sample_weight, groups=rows.groups)
         proba = np.array(forest.oos_proba_).reshape(labels.shape)
         if rows.used is not None:  # these rows belong to no bin
             unused = ~rows.used

@@ -1,7 +1,8 @@
 """Augmenters: what a layer tells the next one beside X."""
 
 from sylvan.augment.output_space import OutputSpace
+from sylvan.augment.reuse import MeasureAwareReuse
 from sylvan.augment.tree_embedding import TreeEmbedding
 from sylvan.augment.union import Union
 
-__all__ = ["OutputSpace", "TreeEmbedding", "Union"]
+__all__ = ["MeasureAwareReuse", "OutputSpace", "TreeEmbedding", "Union"]

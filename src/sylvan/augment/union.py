@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from sylvan.base import LayerView
+from sylvan.base import LayerView, Refiner
 
 
 class Union(BaseEstimator):
-    """The block of a forest is what several augmenters make of it, side by side.
+    """The block of a forest is what several augmenters make of it, side by side; what they make for all stays apart.
 
     Parameters
     ----------
@@ -31,16 +31,43 @@ class Union(BaseEstimator):
         """Fit the parts and return their blocks for the training rows, side by side."""
         if not self.parts:
             raise ValueError("Union needs at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()]).")
+        for part in self.parts:
+            if isinstance(part, Refiner):
+                name = type(part).__name__
+                raise ValueError(f"{name} cannot be inside a Union: write {name}(augment=Union([...])) instead.")
         self.parts_ = [clone(part) for part in self.parts]
-        return _beside([part.fit_transform(view) for part in self.parts_])
+        return self._beside([part.fit_transform(view) for part in self.parts_])
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the parts' blocks for new rows, side by side."""
-        return _beside([part.transform(view) for part in self.parts_])
+        return self._beside([part.transform(view) for part in self.parts_])
+
+    def _beside(self, made: list[list[np.ndarray]]) -> list[np.ndarray]:
+        n_slots = len(made[0]) - _n_shared(self.parts_[0])
+        own = [np.hstack(of_slot) for of_slot in zip(*(blocks[:n_slots] for blocks in made))]
+        self._n_slots = n_slots
+        return own + [block for blocks in made for block in blocks[n_slots:]]
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return the parts' names."""
-        return [name for part in self.parts_ for name in part.column_names(slot, labels)]
+        if slot < self._n_slots:
+            return [name for part in self.parts_ for name in part.column_names(slot, labels)]
+        number = slot - self._n_slots
+        for part in self.parts_:
+            if number < _n_shared(part):
+                return part.column_names(self._n_slots + number, labels)
+            number -= _n_shared(part)
+        raise IndexError(f"There is no block {slot}.")
+
+    @property
+    def n_shared(self) -> int:
+        """Blocks for all forests."""
+        return sum(_n_shared(part) for part in getattr(self, "parts_", self.parts))
+
+    @property
+    def needs_forests(self) -> bool:
+        """Whether a part needs the forests to make features of new rows."""
+        return any(getattr(part, "needs_forests", True) for part in self.parts)
 
     @property
     def nbytes(self) -> int:
@@ -48,5 +75,5 @@ class Union(BaseEstimator):
         return sum(getattr(part, "nbytes", 0) for part in self.parts_)
 
 
-def _beside(blocks: list[list[np.ndarray]]) -> list[np.ndarray]:
-    return [np.hstack(of_slot) for of_slot in zip(*blocks)]
+def _n_shared(part: Any) -> int:
+    return getattr(part, "n_shared", 0)
