@@ -19,6 +19,7 @@ _ALGORITHMS = (
     "cafe_slc",
     "flaforest",
     "gcforest",
+    "imldf",
     "lcforest",
     "mldf",
     "rf_et",

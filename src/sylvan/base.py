@@ -138,6 +138,10 @@ class LayerRecord(NamedTuple):
         return self.score if self.greater_is_better else -self.score
 
 
+def _unknown(asked: Any) -> Any:
+    raise NotImplementedError("This view of a layer does not say.")
+
+
 class LayerView(NamedTuple):
     """What an augmenter sees of a layer.
 
@@ -152,9 +156,9 @@ class LayerView(NamedTuple):
     labels : (n, n_labels) bool, what the forests learnt; None at prediction
     random_state : seed for what the augmenter draws; None at prediction
     used : (n,) bool, rows of positive weight, which alone may have a say; None for all
-    columns : function of column numbers: these columns of the whole input, (n, number) of floats
+    columns : function of ascending column numbers: these columns of the whole input, (n, number) of floats
     columns_of : function of the slot: which columns of the whole input its forest sees
-    encoded : function of a forest: the whole input in the form that its `fit` likes; None at prediction
+    encoded : function of a forest: the whole input in the form that its `fit` likes; not at prediction
     sample_weight : (n,) or None; None at prediction
     """
 
@@ -164,9 +168,9 @@ class LayerView(NamedTuple):
     labels: np.ndarray | None = None
     random_state: int | None = None
     used: np.ndarray | None = None
-    columns: Callable[[np.ndarray], np.ndarray] | None = None
-    columns_of: Callable[[int], np.ndarray] | None = None
-    encoded: Callable[[Any], Any] | None = None
+    columns: Callable[[np.ndarray], np.ndarray] = _unknown
+    columns_of: Callable[[int], np.ndarray] = _unknown
+    encoded: Callable[[Any], Any] = _unknown
     sample_weight: np.ndarray | None = None
 
 
@@ -175,9 +179,12 @@ class Augmenter(Protocol):
 
     A cascade fits a clone for each layer. What an augmenter may have beside these methods:
 
+    - `check_parameters`: raises an error for parameters that cannot work, before anything is grown;
     - `n_shared`: number of blocks for all forests, which crossover hides from none (0 if absent);
     - `needs_forests`: whether `transform` asks the forests (True if absent). If not, layers before the last keep none;
-    - `parts_`: the fitted augmenters it is made of;
+    - `parts`, and `parts_` when it is fitted: the augmenters it is made of;
+    - `narrow` and `transform_narrow`: once told which columns of its block are ever read, it makes no others;
+    - `describe` and `activity`: it finds rules that people can read (see `Interactions`);
     - `fit_refine` and `refine`: see `Refiner`.
     """
 
@@ -191,6 +198,25 @@ class Augmenter(Protocol):
         """Return a name for each column of a block; blocks for all forests count on after the slots."""
 
 
+class Column(NamedTuple):
+    """Where a column of a layer's whole input comes from.
+
+    Attributes
+    ----------
+    name : of the feature, or of a made column
+    maker : the augmenter that made it for all forests; None for input features and blocks of single forests
+    layer : number of the layer that made it, 0 for input features
+    at : its number in the block that the maker made
+    first : number of rules that other augmenters of that layer have found before the maker's
+    """
+
+    name: str
+    maker: Any = None
+    layer: int = 0
+    at: int = 0
+    first: int = 0
+
+
 @runtime_checkable
 class Refiner(Protocol):
     """An augmenter that also refines a layer's probabilities before they are scored, passed on and predicted."""
@@ -201,15 +227,23 @@ class Refiner(Protocol):
     def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
         """Return refined probabilities of new rows."""
 
+    def without_features(self) -> "Refiner":
+        """Return what is needed to refine alone: the last layer makes no features."""
+
 
 def parts_of(augment: Any) -> Iterator[Any]:
-    """Give the augmenters that a fitted augmenter is made of: itself, or those inside it."""
-    inner = getattr(augment, "parts_", None)
+    """Give the augmenters that an augmenter is made of, fitted if it is: itself, or those inside it."""
+    inner = getattr(augment, "parts_", getattr(augment, "parts", None))
     if inner is None:
         yield augment
     else:
         for part in inner:
             yield from parts_of(part)
+
+
+def finds_rules(augment: Any) -> bool:
+    """Say whether an augmenter, or a part of it, finds rules that people can read."""
+    return any(hasattr(part, "describe") for part in parts_of(augment))
 
 
 class FrequencyEstimator(Protocol):

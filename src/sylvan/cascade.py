@@ -1,7 +1,6 @@
 """The cascade: layer after layer of forests, each learning from X and from what the layer before it found out."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -26,6 +25,7 @@ from sylvan._validation import (
 )
 from sylvan.base import LabelState, mean_of, once_each, warn_user
 from sylvan.checkpoints import Checkpoints, NoCheckpoints, fingerprint
+from sylvan.explaining import Explaining
 from sylvan.growth import NO_FREQUENCY, Plan, Stage, grow, make_plan, representation
 from sylvan.layer import MAX_SEED, TrainingRows
 from sylvan.missing_labels import Fitted, MissingLabels, like
@@ -39,7 +39,9 @@ _NOTHING_IMPUTED = (
 )
 
 
-class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class DeepForestClassifier(
+    MissingLabels, Explaining, TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+):
     """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
 
     Layer 1 learns the labels from X. Every further layer learns them from X and from the features that the augmenter
@@ -311,8 +313,12 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         self.classes_, self.n_labels_ = targets.classes, targets.n_labels
         if targets.names is not None:
             self.label_names_in_ = targets.names
-        self.layers_ = [stage.layer.without_forests() for stage in stages[: n_layers - 1]]
-        self.layers_.append(replace(last.layer, augment=None))
+        inner, wanted = [], None
+        for stage in reversed(stages[: n_layers - 1]):
+            layer, wanted = stage.layer.without_forests().narrowed(wanted)
+            inner.append(layer)
+        self.layers_ = inner[::-1]
+        self.layers_.append(last.layer.as_last())
         self.n_layers_ = n_layers
         self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
         self.label_frequency_ = _by_label(last.after.frequency, weak)
@@ -331,15 +337,18 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
 
     # ------------------------------------------------------------------------------------------------ predict
 
-    def _stages(self, X: Any) -> Iterator[tuple[list[np.ndarray], Any]]:
-        """Send new rows through the layers: the blocks that each sees, and what its forests say."""
+    def _stages(self, X: Any, narrow: bool = True) -> Iterator[tuple[list[np.ndarray], Any]]:
+        """Send new rows through the layers: the blocks that each sees, and what its forests say.
+
+        If `narrow`, columns that no later layer reads need not be made.
+        """
         blocks: list[np.ndarray] = []
         probas = None
         for layer in self.layers_:
             probas = layer.probas(blocks, X, probas)
             yield blocks, probas
-            if layer.augment is not None:
-                blocks = layer.make_blocks(blocks, X, probas)
+            if layer is not self.layers_[-1]:
+                blocks = layer.make_blocks(blocks, X, probas, narrow)
 
     def _row_blocks(self, X: Any) -> Iterator[tuple[slice, Any]]:
         """Check X and cut it into dense blocks of rows."""
@@ -364,7 +373,9 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         if self._fitted.kind == "binary":
             return np.column_stack([1.0 - label_proba[:, 0], label_proba[:, 0]])
         if self._fitted.kind == "multiclass":
-            return label_proba / label_proba.sum(axis=1, keepdims=True)
+            total = label_proba.sum(axis=1, keepdims=True)
+            equal = np.full(label_proba.shape, 1.0 / label_proba.shape[1])  # a refiner may leave a row without a class
+            return np.divide(label_proba, total, out=equal, where=total > 0)
         return label_proba
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -402,8 +413,8 @@ class DeepForestClassifier(MissingLabels, TransformerMixin, CallbackSupportMixin
         parts = []
         for _, block in self._row_blocks(X):
             for blocks, probas in self._stages(block):
-                last = representation(blocks, probas)
-            parts.append(last)
+                last = blocks, probas
+            parts.append(representation(*last))
         return np.concatenate(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -9,7 +9,18 @@ import numpy as np
 from sklearn.base import clone
 
 from sylvan._validation import check_integer, check_number
-from sylvan.base import FixedLength, KeepLabels, LabelState, LayerRecord, LayerView, NoFeatures, Refiner, mean_of
+from sylvan.base import (
+    FixedLength,
+    KeepLabels,
+    LabelState,
+    LayerRecord,
+    LayerView,
+    NoFeatures,
+    Refiner,
+    finds_rules,
+    mean_of,
+    parts_of,
+)
 from sylvan.layer import MAX_SEED, Layer, LayerInput, TrainingRows, fit_forests, visible_blocks
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
@@ -75,7 +86,6 @@ def make_plan(settings: Any, kind: str) -> Plan:
     """Check the parameters of a cascade (`settings`) for targets of this kind, and put its parts together."""
     forests = _forests_of(settings.forests, settings.crossover)
     forests(1)
-    measure = _default_measure(kind) if settings.scoring is None else get_measure(settings.scoring)
     calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
     if not calibrated:
         if isinstance(settings.decision_threshold, str):
@@ -97,6 +107,9 @@ def make_plan(settings: Any, kind: str) -> Plan:
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
+    for part in (augment, *parts_of(augment)):
+        getattr(part, "check_parameters", lambda: None)()
+    measure = _default_measure(kind) if settings.scoring is None else get_measure(settings.scoring)
     if settings.separate_forests and isinstance(augment, Refiner):
         raise ValueError(
             f"{type(augment).__name__} refines what one set of forests says, so that it cannot work with "
@@ -242,7 +255,7 @@ def _grow_layer(
     seconds = time.perf_counter() - began
     record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, seconds)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
-    if more and not plan.separate_forests:
+    if not plan.separate_forests and (more or finds_rules(augment)):  # the last layer's rules are read, not used
         layer, made = _augment(layer, augment, given, passed, slot_probas, labels, seeds[3][0])
     record = record._replace(seconds=time.perf_counter() - began)
     passed = made._replace(probas=refined) if more else Passed([], [])

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from sylvan.base import Forest, LayerView, Refiner, parts_of
+from sylvan.base import Forest, LayerView, Refiner, finds_rules, parts_of
 
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -34,15 +34,14 @@ def side_by_side(blocks: Sequence[np.ndarray], visible: Sequence[int], X: Any) -
 
 
 def pick_columns(blocks: Sequence[np.ndarray], X: Any, columns: np.ndarray) -> np.ndarray:
-    """Return some columns of all blocks followed by X, dense, without putting them all side by side."""
+    """Return some columns, in ascending order, of all blocks followed by X; dense, without putting all side by side."""
     out = np.empty((X.shape[0], len(columns)))
-    first = 0
-    for part in [*blocks, X]:
-        here = (columns >= first) & (columns < first + part.shape[1])
-        if here.any():
-            chosen = part[:, columns[here] - first]
-            out[:, here] = chosen.toarray() if sparse.issparse(chosen) else chosen
-        first += part.shape[1]
+    ends = np.cumsum([0, *(block.shape[1] for block in blocks), X.shape[1]])
+    cuts = np.searchsorted(columns, ends)
+    for part, first, low, high in zip([*blocks, X], ends, cuts, cuts[1:]):
+        if low < high:
+            chosen = part[:, columns[low:high] - first]
+            out[:, low:high] = chosen.toarray() if sparse.issparse(chosen) else chosen
     return out
 
 
@@ -117,6 +116,7 @@ class Layer:
     cumulative : whether blocks of earlier layers are passed on with the new ones
     augment : fitted augmenter or None
     refiner : fitted refiner of the forests' probabilities or None; may be the augmenter
+    narrow : whether the augmenter was told to make only those columns that later layers read
     """
 
     number: int
@@ -128,6 +128,7 @@ class Layer:
     cumulative: bool = False
     augment: Any = None
     refiner: Refiner | None = None
+    narrow: bool = False
 
     def probas(self, blocks: Sequence[np.ndarray], X: Any, before: np.ndarray | None = None) -> Any:
         """Return what each judge says about new rows, (n_forests, n, n_labels); None if no forest was kept.
@@ -139,11 +140,12 @@ class Layer:
         probas = _ask(self.judges, self.judge_visible, blocks, X)
         return probas if self.refiner is None else self.refiner.refine(probas, before)
 
-    def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: Any) -> list[np.ndarray]:
+    def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: Any, narrow: bool = True) -> list[np.ndarray]:
         """Return the features of new rows for the next layer; `probas` are the judges'."""
         if self.judges is not self.forests:
             probas = _ask(self.forests, self.visible, blocks, X)
-        made = self.augment.transform(self.view(blocks, X, probas))
+        transform = self.augment.transform_narrow if narrow and self.narrow else self.augment.transform
+        made = transform(self.view(blocks, X, probas))
         return [*blocks, *made] if self.cumulative else made
 
     def view(self, blocks: Sequence[np.ndarray], X: Any, probas: Any) -> LayerView:
@@ -168,6 +170,23 @@ class Layer:
             return self
         none: list[Any] = []
         return replace(self, forests=none, judges=none)
+
+    def as_last(self) -> "Layer":
+        """Return the layer as it is kept at the end: it makes no features; rules stay, to be read."""
+        if finds_rules(self.augment):
+            return self
+        refiner = self.refiner.without_features() if self.refiner is not None else None
+        return replace(self, augment=None, refiner=refiner)
+
+    def narrowed(self, columns: np.ndarray | None) -> tuple["Layer", np.ndarray | None]:
+        """Return the layer as it makes only these of its columns, and which columns of blocks it then reads itself.
+
+        None stands for all columns.
+        """
+        if self.forests or self.cumulative or not hasattr(self.augment, "narrow"):
+            return self, None
+        reads = self.augment.narrow(columns)
+        return replace(self, narrow=columns is not None), reads[reads < sum(self.widths)]
 
     @property
     def made_by(self) -> list[int | None]:

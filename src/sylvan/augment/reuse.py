@@ -1,6 +1,7 @@
 """Measure-aware feature reuse: where a layer is not sure of itself, the layer before it keeps the word."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ class MeasureAwareReuse(BaseEstimator):
     reuse_mode : {"train", "batch"}, default="train"
         Of use for "hamming_loss" and "macro_auroc", whose confidence belongs to a label and takes many rows. "train":
         new rows reuse the labels that the training rows reused. "batch": the confidence of the rows that are predicted
-        together is compared with the threshold, as published; a row may then get other values among other rows.
+        together is compared with the threshold, as published; a row may then get other values among other rows
+        (a cascade predicts large tables in blocks of 2^24 numbers).
 
     Attributes
     ----------
@@ -104,8 +106,8 @@ class MeasureAwareReuse(BaseEstimator):
         -------
         ndarray of shape (n_forests, n, n_labels)
         """
+        self.check_parameters()
         measure = _check_measure(self.measure)
-        check_choice("reuse_mode", self.reuse_mode, ("train", "batch"))
         probas, by_row = view.probas, measure.kind == "row"
         if before is None:
             self._keep(-np.inf, np.zeros(probas.shape[1 if by_row else 2], bool), by_row)
@@ -125,6 +127,17 @@ class MeasureAwareReuse(BaseEstimator):
         log_threshold = _log_mean(heard[(lost if measure.greater_is_better else -lost) > _NOISE])
         self._keep(log_threshold, heard < log_threshold, by_row)
         return _copy(before, probas, alpha < log_threshold, by_row)
+
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that cannot work."""
+        _check_measure(self.measure)
+        check_choice("reuse_mode", self.reuse_mode, ("train", "batch"))
+
+    def without_features(self) -> "MeasureAwareReuse":
+        """Return a copy without the inner augmenter's data."""
+        alone = copy(self)
+        alone.__dict__.pop("augment_", None)
+        return alone
 
     def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
         """Return the probabilities of new rows after reuse.
@@ -161,6 +174,16 @@ class MeasureAwareReuse(BaseEstimator):
         return self.augment_.column_names(slot, labels)
 
     @property
+    def parts(self) -> list[Any]:
+        """The inner augmenter, if it is not the default."""
+        return [] if self.augment is None else [self.augment]
+
+    @property
+    def parts_(self) -> list[Any]:
+        """The inner augmenter, fitted."""
+        return [self.augment_]
+
+    @property
     def nbytes(self) -> int:
         """Memory of the inner augmenter; 0 if it has made no features (in the last layer)."""
         return getattr(getattr(self, "augment_", None), "nbytes", 0)
@@ -174,8 +197,8 @@ class MeasureAwareReuse(BaseEstimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "log_threshold_"):
             raise NotFittedError(
-                "This MeasureAwareReuse has not seen a layer: call `fit_refine` first. In a cascade it is the "
-                "augmenter itself, with others inside it, MeasureAwareReuse(augment=...); it cannot be a part of one."
+                "This MeasureAwareReuse has seen no layer: call `fit_refine` first. A cascade does so if this is its "
+                "augmenter, with others inside, MeasureAwareReuse(augment=...), not a part of another augmenter."
             )
 
 

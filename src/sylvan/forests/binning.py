@@ -71,6 +71,14 @@ class BinnedMatrix:
         """Number of rows and features."""
         return self.codes.shape[1], self.codes.shape[0]
 
+    def take(self, columns: np.ndarray) -> "BinnedMatrix":
+        """Return some of the columns."""
+        sizes = np.diff(self.start)[columns]
+        start = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(self.start.dtype)
+        bins = np.repeat(self.start[:-1][columns] - start[:-1], sizes) + np.arange(start[-1])
+        names = None if self.feature_names is None else self.feature_names[columns]
+        return BinnedMatrix(self.codes[columns], start, self.low[bins], self.high[bins], names, check=False)
+
     @property
     def nbytes(self) -> int:
         """Memory taken by the arrays."""
