@@ -768,7 +768,7 @@ def mldf(
 def imldf(
     n_trees: int = 100,
     *,
-    n_interactions: int = 30,
+    n_interactions: int = 10,
     max_layers: int = 10,
     n_forests: int = 4,
     forest_kinds: str = "both",
@@ -790,7 +790,7 @@ def imldf(
     ----------
     n_trees : int, default=100
         Trees of each forest.
-    n_interactions : int, default=30
+    n_interactions : int, default=10
         Rules of each layer.
     max_layers : int, default=10
         Most layers to grow.
@@ -811,7 +811,8 @@ def imldf(
     ----------
     iMLDF paper [5]_ of `sylvan.algorithms`. Deviations: extra trees are bootstrapped, so that out-of-bag probabilities
     serve (K folds would store K models for each forest); the stop rule, which the paper does not state; those of
-    `sylvan.augment.Interactions`.
+    `sylvan.augment.Interactions`, among them that label distributions are shown but not passed on. As published:
+    `imldf(augment=Interactions(30, threshold_rule="relax", labels="full", scale="none"))`.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from sylvan import cafe_slc, rf_et
+from sylvan import cafe_slc, imldf, rf_et
 from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.measures import hamming_loss, macro_auroc, micro_auroc, micro_average_precision, micro_mcc, ranking_loss
 
@@ -26,6 +26,21 @@ def _recovery(Y: pd.DataFrame, Y_observed: pd.DataFrame, Y_imputed: pd.DataFrame
     table["precision"] = (table["right"] / table["imputed"]).map("{:.0%}".format)
     table["estimated c"] = [*c, np.mean(c)]
     return table
+
+
+def _show_rules(X: pd.DataFrame, Y: pd.DataFrame) -> None:
+    """Print the most stable rules of a deep forest on interactions."""
+    model = imldf(random_state=SEED).fit(X, Y)
+    rules = model.interactions_.sort_values("stability", ascending=False, kind="stable")
+    print("\nRules: the five most stable of imldf, trained on all labels (pixels are from 0 to 16):\n")
+    for _, rule in rules.head(5).iterrows():
+        print(f"  if {rule['rule']}:")
+        print(f"     {rule['says']}   ({rule['support']} rows, stability {rule['stability']:.1f})")
+    row = X.index[0]
+    holds = model.explain(X.loc[[row]])
+    print(
+        f"\nOf {len(rules)} rules, {len(holds)} hold for row {row}. The model takes {model.model_size_ / 1e6:.1f} MB."
+    )
 
 
 def main() -> None:
@@ -69,7 +84,9 @@ def main() -> None:
     best["truth"] = ["hidden" if Y_train.at[row, label] else "not there" for row, label in zip(best.row, best.label)]
     print("\nThe ten best suggestions:\n")
     print(best.to_string(index=False, float_format="{:.3f}".format))
-    print(f"\nThe model takes {deep.model_size_ / 1e6:.1f} MB. Next: README.md.")
+    print(f"\nThe model takes {deep.model_size_ / 1e6:.1f} MB.")
+    _show_rules(X_train, Y_train)
+    print("\nNext: README.md.")
 
 
 if __name__ == "__main__":

@@ -12,16 +12,26 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
-from sylvan.augment import OutputSpace, TreeEmbedding, Union
+from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
+from sylvan.augment import Interactions, OutputSpace, TreeEmbedding, Union
 from sylvan.forests import KFold, OutOfBag, RandomForest, from_sklearn
 from sylvan.impute import FluidLabelAddition, KeepLabels, LabelComplement, StrictLabelComplement
 from sylvan.length import BestLayer
 
 X, Y, Y_OBSERVED = make_weak_labels(60)
 RF = RandomForest(8, out_of_sample=OutOfBag())
+
+
+def small_mldf(n_trees, **options):
+    return mldf(n_trees=n_trees, n_trees_step=0, n_folds=2, **options)
+
+
+def small_imldf(n_trees, **options):
+    return imldf(n_trees, n_forests=2, **{"augment": Interactions(5, n_bootstraps=2)} | options)
+
+
 IMPUTING = [slcforest, flaforest, lcforest, cafe_slc]
-ALL = [rf_et, gcforest, *IMPUTING]
+ALL = [rf_et, gcforest, *IMPUTING, small_mldf, small_imldf]
 few_trees = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
 
 
@@ -191,6 +201,8 @@ def test_labels_without_a_usable_frequency_are_left_alone(impute, uses_proba):
         ({"length": BestLayer}, TypeError, "length must be an instance"),
         ({"length": 3}, TypeError, "length must be an instance"),
         ({"augment": Union([])}, ValueError, "Union needs at least one augmenter"),
+        ({"augment": Interactions(0)}, ValueError, "n_interactions must be an integer of at least 1"),
+        ({"augment": Interactions(miner="all")}, ValueError, "miner must be one of"),
         ({"impute": StrictLabelComplement(threshold=1.5)}, ValueError, "threshold must be a number"),
         ({"length": BestLayer(first=0)}, ValueError, "first must be an integer of at least 1"),
         ({"trust_zeros": "yes"}, ValueError, "trust_zeros must be one of"),
@@ -219,9 +231,11 @@ def test_bad_settings_are_found_before_the_first_tree():
     assert not grown
 
 
-def test_embeddings_need_trees():
+def test_embeddings_and_rules_need_trees():
     with pytest.raises(TypeError, match=r"TreeEmbedding needs fitted forests of sylvan.forests"):
         cascade(forests=[from_sklearn(KNeighborsClassifier())], augment=TreeEmbedding()).fit(X, Y_OBSERVED)
+    with pytest.raises(TypeError, match=r"Interactions needs fitted forests of sylvan.forests"):
+        cascade(forests=[from_sklearn(KNeighborsClassifier())], augment=Interactions()).fit(X, Y_OBSERVED)
     with pytest.raises(ValueError, match=r"TreeEmbedding needs one forest per slot.*use out_of_sample=OutOfBag\(\)"):
         cascade(forests=[RandomForest(3, out_of_sample=KFold(2))], augment=TreeEmbedding()).fit(X, Y_OBSERVED)
 
@@ -240,7 +254,7 @@ def test_classifiers_without_probabilities():
 # ------------------------------------------------------------------------------------------------ few rows, few trees
 
 
-@pytest.mark.parametrize("recipe", [gcforest, lcforest])
+@pytest.mark.parametrize("recipe", [gcforest, lcforest, lambda n_trees, **options: mldf(n_trees=n_trees, **options)])
 def test_fewer_rows_than_folds(recipe):
     with pytest.raises(ValueError, match=r"KFold\(4\) needs at least 4 rows, got n_samples=3. Use fewer folds"):
         recipe(3, n_folds=4).fit(X[:3], Y_OBSERVED[:3])

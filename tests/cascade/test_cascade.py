@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, lcforest, rf_et
-from sylvan.algorithms import slcforest
+from sylvan.algorithms import imldf, mldf, slcforest
 from sylvan.augment import OutputSpace, TreeEmbedding, Union
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import KeepLabels, StrictLabelComplement
@@ -33,6 +33,8 @@ ALGORITHMS = {
     "flaforest": flaforest(8, max_layers=3, random_state=0),
     "cafe_slc": cafe_slc(8, max_layers=3, random_state=0),
     "cafe_fla": cafe_fla(8, max_layers=3, random_state=0),
+    "mldf": mldf(n_trees=4, n_trees_step=0, n_folds=2, max_layers=3, random_state=0),
+    "imldf": imldf(8, n_forests=2, n_interactions=5, max_layers=3, keep_forests=True, random_state=0),
 }
 every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
 _fitted = {}
@@ -120,7 +122,7 @@ def test_crossover_leaves_out_a_slots_own_block(name):
     for layer in model.layers_[1:]:
         for slot, seen in enumerate(layer.visible):
             assert (slot in seen) == (not model.crossover)
-            assert len(seen) == len(layer.forests) - model.crossover
+            assert len(seen) == len(layer.widths) - model.crossover
 
 
 def test_forests_of_a_layer_number():
@@ -267,7 +269,7 @@ def test_a_model_survives_pickling(name):
     assert copy.suggest_labels(top=5).equals(fitted(name).suggest_labels(top=5))
 
 
-@pytest.mark.parametrize("name", ["gcforest", "lcforest", "slcforest", "cafe_slc", "cafe_fla"])
+@pytest.mark.parametrize("name", ["gcforest", "lcforest", "slcforest", "cafe_slc", "cafe_fla", "mldf", "imldf"])
 def test_jobs_do_not_change_the_model(name):
     for n_jobs in (1, 2):
         other = pickle.loads(pickle.dumps(ALGORITHMS[name])).set_params(n_jobs=n_jobs).fit(X, Y_OBSERVED)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, lcforest, slcforest
-from sylvan.augment import OutputSpace
+from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, slcforest
+from sylvan.augment import Interactions, OutputSpace
 from sylvan.forests import KFold, OutOfBag, RandomForest
 from sylvan.impute import StrictLabelComplement
 from sylvan.length import FixedLength
@@ -25,6 +25,10 @@ RECIPES = {
     "lcforest": lambda **options: lcforest(8, max_layers=4, n_folds=2, length=FixedLength(), **options),
     "gcforest": lambda **options: gcforest(5, max_layers=4, n_folds=2, length=FixedLength(), **options),
     "cafe_slc": lambda **options: cafe_slc(8, max_layers=4, threshold=0.3, **options),
+    "mldf": lambda **options: mldf("ranking_loss", n_trees=4, n_trees_step=0, n_folds=2, max_layers=3, **options),
+    "imldf": lambda **options: imldf(
+        8, n_forests=2, max_layers=3, length=FixedLength(), augment=Interactions(5, n_bootstraps=2), **options
+    ),
     "separate": lambda **options: cafe_slc(8, max_layers=3, threshold=0.3, separate_forests=True, **options),
 }
 

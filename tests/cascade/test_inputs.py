@@ -12,8 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
-from sylvan.augment import OutputSpace
+from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
+from sylvan.augment import Interactions, OutputSpace
 from sylvan.forests import KFold, OutOfBag, RandomForest, from_sklearn
 from sylvan.length import FixedLength
 from sylvan.measures import micro_auroc
@@ -27,6 +27,14 @@ X, Y, Y_OBSERVED = make_weak_labels()
 X_NEW, Y_NEW, _ = make_weak_labels(seed=1)
 TABLE = pd.DataFrame(X, columns=list("abcdef"))
 SMALL = {"max_layers": 2, "random_state": 0}
+
+
+def small_mldf(n_trees, **options):
+    return mldf(n_trees=n_trees, n_trees_step=0, n_folds=2, **options)
+
+
+def small_imldf(n_trees, **options):
+    return imldf(n_trees, n_forests=2, augment=Interactions(5, n_bootstraps=2), **options)
 
 
 def cascade(forests, **settings):
@@ -57,7 +65,7 @@ def test_names_of_features():
         plain.predict(X_NEW[:, :5])
 
 
-@pytest.mark.parametrize("recipe", [slcforest, cafe_slc, gcforest, lcforest])
+@pytest.mark.parametrize("recipe", [slcforest, cafe_slc, gcforest, lcforest, small_mldf, small_imldf])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_features(recipe, form):
     rows, new = np.where(X > 0, X, 0), np.where(X_NEW > 0, X_NEW, 0)
@@ -70,7 +78,7 @@ def test_sparse_features(recipe, form):
     np.testing.assert_array_equal(model.transform(form(new)), dense.transform(new))
 
 
-@pytest.mark.parametrize("recipe", [slcforest, cafe_slc, lcforest])
+@pytest.mark.parametrize("recipe", [slcforest, cafe_slc, lcforest, small_mldf, small_imldf])
 def test_missing_values(recipe):
     rng = np.random.default_rng(0)
     rows = X.copy()
@@ -93,7 +101,7 @@ def test_integers_and_float32():
 # ------------------------------------------------------------------------------------------------ targets
 
 
-@pytest.mark.parametrize("recipe", [slcforest, flaforest, gcforest])
+@pytest.mark.parametrize("recipe", [slcforest, flaforest, gcforest, small_mldf, small_imldf])
 @pytest.mark.parametrize(
     "form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array, pd.DataFrame, lambda Y: Y.tolist(), lambda Y: Y > 0]
 )
@@ -101,7 +109,7 @@ def test_forms_of_labels(recipe, form):
     assert_same(recipe(5, **SMALL).fit(X, form(Y_OBSERVED)), recipe(5, **SMALL).fit(X, Y_OBSERVED))
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, lcforest, slcforest, cafe_slc])
+@pytest.mark.parametrize("recipe", [rf_et, gcforest, lcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_one_label(recipe):
     model = recipe(8, **SMALL).fit(X, Y_OBSERVED[:, :1])
     assert model.n_labels_ == 1
@@ -111,7 +119,7 @@ def test_one_label(recipe):
     assert micro_auroc(Y_NEW[:, :1], model.predict_proba(X_NEW)) > 0.8
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc])
+@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_two_classes_with_names(recipe):
     y = np.array(["no", "yes"])[Y[:, 0]]
     model = recipe(8, **SMALL).fit(X, y)
@@ -123,7 +131,7 @@ def test_two_classes_with_names(recipe):
     assert (model.predict(X_NEW) == np.array(["no", "yes"])[Y_NEW[:, 0]]).mean() > 0.75
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc])
+@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_several_classes_with_names(recipe):
     rows, code = make_classification(240, 8, n_informative=6, n_classes=3, class_sep=2, random_state=0)
     y = np.array(["ash", "elm", "oak"], dtype=object)[code]
@@ -141,7 +149,7 @@ def test_several_classes_with_names(recipe):
 # ------------------------------------------------------------------------------------------------ weights and groups
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc])
+@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_rows_of_weight_zero_are_not_learnt(recipe):
     weight = np.ones(len(X))
     weight[100:] = 0
@@ -172,7 +180,7 @@ def test_rows_of_weight_zero_have_no_say_in_imputation_and_length(recipe):
     np.testing.assert_array_equal(models[0].predict_proba(X_NEW), models[1].predict_proba(X_NEW))
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest])
+@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, small_mldf, small_imldf])
 def test_weights_draw_predictions_to_heavy_rows(recipe):
     heavy = np.where(Y_OBSERVED[:, 0] == 1, 10.0, 1.0)
     plain = recipe(20, **SMALL).fit(X, Y_OBSERVED)

@@ -5,13 +5,15 @@ import logging
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, slcforest
-from sylvan.augment import OutputSpace
+from sylvan import DeepForestClassifier, imldf, mldf, slcforest
+from sylvan.augment import Interactions, MeasureAwareReuse, OutputSpace
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import StrictLabelComplement
+from sylvan.length import FixedLength
 from sylvan.progress import LayerEvent
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
@@ -87,6 +89,29 @@ def test_verbose_logs_a_line_for_each_layer(caplog):
     )
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        mldf("one_error", n_trees=4, n_trees_step=0, n_folds=2, max_layers=4, length=None, random_state=0),
+        imldf(8, n_forests=2, n_interactions=4, max_layers=4, length=None, random_state=0),
+    ],
+    ids=["mldf", "imldf"],
+)
+def test_the_growth_of_mldf_and_imldf(model, caplog):
+    """Callbacks are told of the layers and may stop; what they are told is what is kept."""
+    events = []
+    stopping = clone(model).set_params(callbacks=[events.append, lambda event: event.record.layer == 2], verbose=1)
+    with caplog.at_level(logging.INFO, logger="sylvan"):
+        stopping.fit(X, Y_OBSERVED)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line[:13] for line in lines[:2]] == ["layer  1 of 4", "layer  2 of 4"]
+    assert lines[2].startswith("kept 2 of 2 layers")
+    assert [event.record.layer for event in events] == [1, 2]
+    np.testing.assert_array_equal(events[-1].oos_proba, stopping.oos_proba_)
+    assert events[-1].record.score == stopping.history_["score"].iloc[-1]
+    assert_same(stopping, clone(model).set_params(length=FixedLength(2)).fit(X, Y_OBSERVED))
+
+
 # ------------------------------------------------------------------------------------------------ fits that fail
 
 
@@ -94,20 +119,21 @@ def _fitted_attributes(model):
     return [name for name in vars(model) if name.endswith("_") or name == "_fitted"]
 
 
+@pytest.mark.parametrize("augment", [OutputSpace(), MeasureAwareReuse(), Interactions(4, n_bootstraps=2)])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_an_interrupted_fit_leaves_nothing(error):
+def test_an_interrupted_fit_leaves_nothing(error, augment):
     def interrupt(event):
         if event.record.layer == 2:
             raise error("stop")
 
-    model = cascade(max_layers=3).fit(X, Y_OBSERVED)
+    model = cascade(max_layers=3, augment=augment).fit(X, Y_OBSERVED)
     with pytest.raises(error, match="stop"):
         model.set_params(callbacks=[interrupt]).fit(X, Y_OBSERVED)
     assert not _fitted_attributes(model)
     with pytest.raises(NotFittedError):
         model.predict(X_NEW)
     model.set_params(callbacks=None).fit(X, Y_OBSERVED)
-    assert_same(model, cascade(max_layers=3).fit(X, Y_OBSERVED))
+    assert_same(model, cascade(max_layers=3, augment=augment).fit(X, Y_OBSERVED))
 
 
 @pytest.mark.parametrize(

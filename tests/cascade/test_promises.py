@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
-from sylvan import DeepForestClassifier, cafe, flaforest, gcforest, rf_et, slcforest
-from sylvan.augment import OutputSpace
+from sylvan import DeepForestClassifier, cafe, flaforest, gcforest, imldf, mldf, rf_et, slcforest
+from sylvan.augment import Interactions, OutputSpace
 from sylvan.base import KeepLabels, LabelState
 from sylvan.forests import ExtraTrees, OutOfBag, RandomForest, from_sklearn
 from sylvan.impute import FluidLabelAddition, StrictLabelComplement
@@ -67,10 +67,11 @@ def test_fits_in_threads_leave_linear_algebra_as_it_was():
     assert [library["num_threads"] for library in threadpool_info()] == before
 
 
+@pytest.mark.parametrize("augment", [OutputSpace(), Interactions(5, n_bootstraps=2)])
 @pytest.mark.parametrize("n_forests", [2, 8, 9, 20])
-def test_a_row_alone_with_many_forests_and_one_label(n_forests):
+def test_a_row_alone_with_many_forests_and_one_label(n_forests, augment):
     forests = [RandomForest(7, min_samples_leaf=3, out_of_sample=OutOfBag())] * n_forests
-    model = DeepForestClassifier(forests, augment=OutputSpace(), max_layers=2, random_state=0).fit(X, Y[:, :1])
+    model = DeepForestClassifier(forests, augment=augment, max_layers=2, random_state=0).fit(X, Y[:, :1])
     alone = np.vstack([model.predict_proba(X[i : i + 1]) for i in range(40)])
     np.testing.assert_array_equal(alone, model.predict_proba(X)[:40])
 
@@ -90,10 +91,19 @@ def test_checkpoints_tell_functions_apart_by_what_they_return(tmp_path):
         make(ExtraTrees).fit(X, Y, checkpoint_dir=tmp_path)
 
 
-def test_rows_of_weight_zero_are_judged_by_their_own_values():
+@pytest.mark.parametrize(
+    "model",
+    [
+        slcforest(20, max_layers=3, length=FixedLength(), random_state=0),
+        mldf("ranking_loss", n_trees=5, n_trees_step=0, n_folds=2, max_layers=3, length=FixedLength(), random_state=0),
+        imldf(20, n_forests=2, n_interactions=5, max_layers=3, length=FixedLength(), random_state=0),
+    ],
+    ids=["slcforest", "mldf", "imldf"],
+)
+def test_rows_of_weight_zero_are_judged_by_their_own_values(model):
     weight = np.where(np.arange(120) < 80, 1.0, 0.0)
     rows = np.where(weight[:, None] > 0, X, 1.3 * X)
-    model = slcforest(20, max_layers=3, length=FixedLength(), random_state=0).fit(rows, Y, sample_weight=weight)
+    model.fit(rows, Y, sample_weight=weight)
     np.testing.assert_array_equal(model.oos_proba_[80:], model.predict_proba(rows)[80:])
     np.testing.assert_array_equal(model.imputed_labels_[80:], Y[80:])
 

@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, cafe_os, cafe_slc, gcforest, rf_et, slcforest
-from sylvan.augment import OutputSpace
+from sylvan import DeepForestClassifier, cafe_os, cafe_slc, gcforest, imldf, mldf, rf_et, slcforest
+from sylvan.augment import Interactions, OutputSpace
 from sylvan.forests import OutOfBag, RandomForest
 from sylvan.measures import micro_auroc, ranking_loss
 
@@ -23,6 +23,14 @@ X, Y, Y_OBSERVED = make_weak_labels()
 X_NEW, Y_NEW, _ = make_weak_labels(seed=1)
 TABLE = pd.DataFrame(X, columns=list("abcdef"), index=[f"row {i}" for i in range(len(X))])
 LABELS = pd.DataFrame(Y_OBSERVED, columns=["ash", "beech", "elm", "oak"], index=TABLE.index)
+
+
+def small_mldf(n_trees, **options):
+    return mldf(n_trees=n_trees, n_trees_step=0, n_folds=2, **options)
+
+
+def small_imldf(n_trees, **options):
+    return imldf(n_trees, n_forests=2, augment=Interactions(5, n_bootstraps=2), **options)
 
 
 def test_clone_and_parameters():
@@ -42,12 +50,15 @@ def test_clone_and_parameters():
         copy.set_params(impute__treshold=0.25)
 
 
-def test_fit_leaves_parameters_and_data_alone():
-    model = cafe_slc(8, max_layers=2, random_state=0)
+@pytest.mark.parametrize("recipe", [cafe_slc, small_mldf, small_imldf])
+def test_fit_leaves_parameters_and_data_alone(recipe):
+    model = recipe(8, max_layers=2, random_state=0)
     before, rows, labels = repr(model.get_params()), X.copy(), Y_OBSERVED.copy()
     model.fit(rows, labels)
     assert repr(model.get_params()) == before
-    assert not any(hasattr(forest, "trees_") for forest in model.forests)
+    forests = model.forests(1) if callable(model.forests) else model.forests
+    assert not any(hasattr(forest, "trees_") for forest in forests)
+    assert not [name for name in vars(model.augment) if name.endswith("_")]
     np.testing.assert_array_equal(rows, X)
     np.testing.assert_array_equal(labels, Y_OBSERVED)
     assert labels.flags.writeable
@@ -66,6 +77,17 @@ def test_grid_search_over_the_imputers_threshold():
     assert len(set(scores)) > 1
     assert search.best_params_["impute__threshold"] == thresholds[int(np.argmax(scores))]
     assert search.predict(X_NEW).shape == Y_NEW.shape
+
+
+def test_searches_over_the_parameters_of_augmenters():
+    for model, grid in (
+        (small_mldf(4, max_layers=2, random_state=0), {"augment__measure": ["one_error", "coverage"]}),
+        (small_imldf(4, max_layers=2, random_state=0), {"augment__threshold_rule": ["relax", "median"]}),
+    ):
+        search = GridSearchCV(model, grid, scoring=micro_auroc.scorer(), cv=KFold(2), error_score="raise")
+        search.fit(X, Y_OBSERVED)
+        assert len(set(search.cv_results_["mean_test_score"])) == 2
+        assert micro_auroc(Y_NEW, search.predict_proba(X_NEW)) > 0.7
 
 
 def test_cross_validation_with_measures():
@@ -103,7 +125,7 @@ def test_the_end_and_the_middle_of_a_pipeline():
 # ------------------------------------------------------------------------------------------------ transform
 
 
-@pytest.mark.parametrize("recipe", [rf_et, slcforest, cafe_os])
+@pytest.mark.parametrize("recipe", [rf_et, slcforest, cafe_os, small_mldf, small_imldf])
 def test_tables_of_features(recipe):
     model = recipe(8, max_layers=3, random_state=0).set_output(transform="pandas").fit(TABLE, LABELS)
     table = model.transform(TABLE)
@@ -140,7 +162,7 @@ def test_transform_is_what_the_last_layer_saw_and_said():
     np.testing.assert_array_equal(features[:, 8:], np.hstack(said))
 
 
-@pytest.mark.parametrize("recipe", [rf_et, slcforest, gcforest, cafe_os])
+@pytest.mark.parametrize("recipe", [rf_et, slcforest, gcforest, cafe_os, small_mldf, small_imldf])
 def test_fit_transform_is_out_of_sample(recipe):
     model = recipe(8, max_layers=3, random_state=0)
     features = model.fit_transform(X, Y_OBSERVED)

@@ -18,7 +18,7 @@ def test_example(path, tmp_path):
     done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
-    assert not list(tmp_path.iterdir())
+    assert all(made.suffix == ".png" for made in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))

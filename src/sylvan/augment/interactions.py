@@ -44,7 +44,7 @@ class Interactions(BaseEstimator):
 
     Parameters
     ----------
-    n_interactions : int, default=30
+    n_interactions : int, default=10
         Rules of a layer.
     miner : {"intersection_trees", "prevalence"}, default="intersection_trees"
         How candidates are found. "prevalence" counts all pairs of conditions exactly, weighted by the rows in leaves,
@@ -61,10 +61,10 @@ class Interactions(BaseEstimator):
     path_rule : {"first", "tightest"}, default="first"
         What stands for a feature that repeats on a path: its condition closest to the root, or the tightest threshold
         of each side.
-    threshold_rule : {"relax", "tighten", "median"}, default="relax"
-        Threshold of a condition that was found several times: "relax" takes the one that more rows meet, "tighten" the
-        one that fewer meet (the printed algorithm of the paper, against its own figure), "median" the middle of all
-        paths that contain the rule.
+    threshold_rule : {"median", "relax", "tighten"}, default="median"
+        Threshold of a condition that was found several times: "median" is the middle of all paths that contain the
+        rule; "relax", the paper's, takes the one that more rows meet, so that regions grow and say less; "tighten" the
+        one that fewer meet (the printed algorithm of the paper, against its own figure).
     max_depth : int or None, default=6
         How much of each path is read, from the root.
     min_order : int, default=2
@@ -86,13 +86,14 @@ class Interactions(BaseEstimator):
     scale : {"std", "none"}, default="std"
         Whether distances are divided by the standard deviation of their column. "none" is the paper's, which adds up
         units of all kinds.
-    labels : {"full", "svd", "none"}, default="full"
-        The second kind of columns: one for each rule and label; or their principal components, at most
-        `max_components`; or none.
+    labels : {"none", "full", "svd"}, default="none"
+        The second kind of columns: none; one for each rule and label, as published; or their principal components, at
+        most `max_components`. They make predictions worse on all sets that we tried (see Notes).
     max_components : int, default=30
         Most components with `labels="svd"`.
     crossfit : int or None, default=None
-        Folds for label distributions: training rows get that of the other folds. None: all get the same, as published.
+        Folds for label columns: training rows get the distribution of the other folds. None: all get the same, as
+        published.
     keep_forests : bool, default=False
         Keep the forests of all layers, for `staged_predict_proba`.
 
@@ -106,16 +107,22 @@ class Interactions(BaseEstimator):
 
     Notes
     -----
-    A row with a missing value in a column of a rule is outside its region. With `labels="full"`, all label columns of a
-    rule tell a tree the same: whether a row is in the region; there are as many copies as labels, which weights rules
-    against X in the draw of features.
+    **Rules are found with the labels of the training rows: features of these rows are not out-of-sample**, and scores
+    of later layers are somewhat too good. The more columns there are, the more this costs: with the paper's settings,
+    `Interactions(30, threshold_rule="relax", labels="full", scale="none")`, layers get worse than the first one though
+    their out-of-sample scores do not; ten scores are harmless (README, `benchmarks/multilabel.py`). All label columns
+    of a rule tell a tree the same, whether a row is in the region, and there are as many copies as labels, which
+    weights rules against X in the draw of features.
+
+    A row with a missing value in a column of a rule is outside its region.
 
     References
     ----------
     S.-H. Lyu, Y.-H. Chen and Y. Jiang, Journal of Software 35(4), 2024 (iMLDF); Y.-H. Chen, S.-H. Lyu and Y. Jiang,
     "Improving deep forest by exploiting high-order interactions", ICDM 2021 (hiDF); R. D. Shah and N. Meinshausen,
-    "Random intersection trees", JMLR 15, 2014. Deviations: the search for enough rules, `scale`, `min_support`,
-    `max_depth`. The numbers of trees and branches behind the stability are not in the paper.
+    "Random intersection trees", JMLR 15, 2014. Deviations: the search for enough rules and `min_support`, `max_depth`;
+    the defaults of `n_interactions`, `threshold_rule`, `labels` and `scale`. The forests behind the stability are not
+    described in the paper.
 
     Examples
     --------
@@ -134,7 +141,7 @@ class Interactions(BaseEstimator):
 
     def __init__(
         self,
-        n_interactions: int = 30,
+        n_interactions: int = 10,
         *,
         miner: str = "intersection_trees",
         n_trees: int = 20,
@@ -142,7 +149,7 @@ class Interactions(BaseEstimator):
         branches: int = 2,
         emit: str = "leaves",
         path_rule: str = "first",
-        threshold_rule: str = "relax",
+        threshold_rule: str = "median",
         max_depth: int | None = 6,
         min_order: int = 2,
         min_support: int = 10,
@@ -152,7 +159,7 @@ class Interactions(BaseEstimator):
         feature_subset: str = "none",
         score: str = "distance",
         scale: str = "std",
-        labels: str = "full",
+        labels: str = "none",
         max_components: int = 30,
         crossfit: int | None = None,
         keep_forests: bool = False,

@@ -80,10 +80,10 @@ class Mined(NamedTuple):
     stability : (k,) share of the bootstrap forests in which the same items were found; NaN without such forests
     prevalence : (k,) share of the layer's leaf weight that is on paths with these items
     report : dict
-        "miner"; "attempts", a list of dicts: "depth" and "n_trees" of the intersection trees (None if there are none)
-        and the numbers of "candidates", of those that are "usable", and of the usable ones that are "stable" enough;
-        "chosen", the attempt that was kept; "kept", the number of itemsets; "less_stable", how many of them do not
-        reach `min_stability`.
+        "miner"; "attempts", a list of dicts: "depth" and "n_trees" of the intersection trees or "top", the number of
+        frequent itemsets asked for, None for what was not used; and the numbers of "candidates", of those that are
+        "usable", and of the usable ones that are "stable" enough; "chosen", the attempt that was kept; "kept", the
+        number of itemsets; "less_stable", how many of them do not reach `min_stability`.
     """
 
     itemsets: Itemsets
@@ -282,17 +282,18 @@ def mine(
     Candidates are mined from the layer's paths, and the same is done with each forest's. An itemset's stability is the
     share of the forests that have it too; thresholds are merged over all of them. If there are not `n_interactions`
     usable candidates that reach `min_stability`, intersection trees become less deep, down to two paths, and then ten
-    and a hundred times as many. If that is not enough, less stable candidates of one of the attempts are taken: of
-    those with the most usable candidates (no more than `n_interactions` count) the one with the most stable ones, and
-    the last of equal ones.
+    and a hundred times as many. If no attempt has found enough usable candidates, stable or not, pairs are counted
+    exactly ("prevalence"). If that is not enough, less stable candidates of one of the attempts are taken: of those
+    with the most usable candidates (no more than `n_interactions` count) the one with the most stable ones, and the
+    last of equal ones.
 
     Parameters
     ----------
     layer_paths : Paths
     bootstrap_paths : sequence of Paths, one for each forest
     miner : {"intersection_trees", "prevalence"}
-        See `intersection_trees` and `frequent_itemsets`; the latter gives 50 itemsets or `n_interactions` if that is
-        more.
+        See `intersection_trees` and `frequent_itemsets`; of the latter 50 are asked for, or `n_interactions` if that is
+        more, and ten times as many if too few of them are usable.
     n_interactions : int
         Itemsets at most.
     min_stability : float
@@ -323,19 +324,22 @@ def mine(
     quick_rule = "relax" if threshold_rule == "median" else threshold_rule
 
     def find(attempt: _Attempt, seeds: np.ndarray) -> list[Itemsets]:
-        if attempt.n_trees is None:
-            top = max(_LEAST_TOP, n_interactions)
-            return [frequent_itemsets(paths, top, max_order, quick_rule, min_order) for paths in everything]
+        if attempt.top is not None:
+            return [frequent_itemsets(paths, attempt.top, max_order, quick_rule, min_order) for paths in everything]
         found = (
             intersection_trees(paths, attempt.n_trees, attempt.depth, branches, emit, quick_rule, min_order, int(one))
             for paths, one in zip(everything, seeds)
         )
         return [itemsets.take(itemsets.order <= most) for itemsets in found]
 
-    plan = _plan(n_trees, depth) if miner == "intersection_trees" else [_Attempt(None, None)]
+    plan = _plan(n_trees, depth) if miner == "intersection_trees" else []
+    top = max(_LEAST_TOP, n_interactions)
+    plan += [_Attempt(None, None, top), _Attempt(None, None, 10 * top)]
     seeds = np.random.SeedSequence(seed).generate_state(len(plan) * len(everything), np.uint64)
-    results = []
+    results: list[_Result] = []
     for attempt, some_seeds in zip(plan, seeds.reshape(len(plan), -1)):
+        if attempt.top is not None and any(result.usable.sum() >= n_interactions for result in results):
+            continue  # there are enough, if not as stable as wished
         candidates, *others = find(attempt, some_seeds)
         merged, stability = _compare(candidates, others, quick_rule == "relax")
         if threshold_rule == "median":
@@ -351,10 +355,11 @@ def mine(
 
 
 class _Attempt(NamedTuple):
-    """Depth and number of intersection trees, None for the other miner."""
+    """Depth and number of intersection trees, or the number of frequent itemsets; what is not asked for is None."""
 
     depth: Any
     n_trees: Any
+    top: Any = None
 
 
 class _Result(NamedTuple):

@@ -1,0 +1,50 @@
+"""Read what a deep forest has learnt: a few dozen rules, and what each of them says about the labels.
+
+    python examples/read_the_rules.py [picture.png]
+
+The picture (needs matplotlib) shows how much more, or less, frequent each label is where a rule holds.
+"""
+
+import sys
+
+import numpy as np
+
+from sylvan import imldf
+from sylvan.datasets import load_digit_attributes
+
+X, Y = load_digit_attributes(return_X_y=True, as_frame=True)  # 8 x 8 pixels with values from 0 to 16
+train, new = slice(0, 1500), slice(1500, None)
+
+model = imldf(max_layers=3, random_state=0).fit(X[train], Y[train])
+rules = model.interactions_.sort_values("stability", ascending=False, kind="stable")
+
+print(f"{len(rules)} rules in {model.n_layers_} layers. The most stable ones:\n")
+for name, rule in rules.head(5).iterrows():
+    print(f"{name}: {rule['rule']}\n     {rule['support']} rows: {rule['says']}")
+
+print(f"\nRules that hold for row {X.index[1500]}, the first three:\n")
+print(model.explain(X[1500:1501])[["interaction", "rule", "score"]].head(3).to_string(index=False))
+
+deep = rules[rules["layer"] == rules["layer"].max()].index[0]
+print("\nA rule of the last layer, spelt out:\n")
+print(model.expand_interaction(deep))
+
+if __name__ == "__main__":
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    first = rules[rules["layer"] == 1].head(20)
+    inside = np.array([X[train].eval(rule.replace(" and ", " & ")) for rule in first["rule"]])
+    rates = np.array([Y[train][holds].mean() - Y[train].mean() for holds in inside])
+    figure, axes = plt.subplots(figsize=(9, 7), layout="constrained")
+    most = np.abs(rates).max()
+    image = axes.imshow(rates, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
+    axes.set_xticks(range(Y.shape[1]), Y.columns, rotation=30, ha="right")
+    axes.set_yticks(range(len(first)), first["rule"])
+    axes.set_title("Share of rows with a label where a rule holds, less its share of all rows")
+    figure.colorbar(image)
+    path = sys.argv[1] if len(sys.argv) > 1 else "rules_against_labels.png"
+    figure.savefig(path, dpi=120)
+    print(f"\nThe picture is in {path}.")
