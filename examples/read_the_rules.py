@@ -11,11 +11,13 @@ import numpy as np
 
 from sylvan import imldf
 from sylvan.datasets import load_digit_attributes
+from sylvan.length import FixedLength
 
 X, Y = load_digit_attributes(return_X_y=True, as_frame=True)  # 8 x 8 pixels with values from 0 to 16
 train, new = slice(0, 1500), slice(1500, None)
 
-model = imldf(max_layers=3, random_state=0).fit(X[train], Y[train])
+# Here one layer is enough, and is what `imldf()` keeps. Three are grown to show rules about rules.
+model = imldf(30, n_interactions=20, length=FixedLength(3), random_state=0).fit(X[train], Y[train])
 rules = model.interactions_.sort_values("stability", ascending=False, kind="stable")
 
 print(f"{len(rules)} rules in {model.n_layers_} layers. The most stable ones:\n")
@@ -25,8 +27,8 @@ for name, rule in rules.head(5).iterrows():
 print(f"\nRules that hold for row {X.index[1500]}, the first three:\n")
 print(model.explain(X[1500:1501])[["interaction", "rule", "score"]].head(3).to_string(index=False))
 
-deep = rules[rules["layer"] == rules["layer"].max()].index[0]
-print("\nA rule of the last layer, spelt out:\n")
+deep = next(name for name, rule in rules["rule"].items() if name.startswith("3.") and "score of 2." in rule)
+print("\nA rule of the last layer, and the rules that it is about:\n")
 print(model.expand_interaction(deep))
 
 if __name__ == "__main__":
