@@ -20,8 +20,8 @@ train, new = slice(0, 1500), slice(1500, None)
 model = imldf(30, n_interactions=20, length=FixedLength(3), random_state=0).fit(X[train], Y[train])
 rules = model.interactions_.sort_values("stability", ascending=False, kind="stable")
 
-print(f"{len(rules)} rules in {model.n_layers_} layers. The most stable ones:\n")
-for name, rule in rules.head(5).iterrows():
+print(f"{len(rules)} rules, {model.n_layers_} layers. The most stable ones:\n")
+for name, rule in rules.head(5).iterrows():  # says: share of a label where the rule holds, and in all rows
     print(f"{name}: {rule['rule']}\n     {rule['support']} rows: {rule['says']}")
 
 print(f"\nRules that hold for row {X.index[1500]}, the first three:\n")
@@ -38,15 +38,16 @@ if __name__ == "__main__":
     import matplotlib.pyplot as plt
 
     first = rules[rules["layer"] == 1].head(20)
-    inside = np.array([X[train].eval(rule.replace(" and ", " & ")) for rule in first["rule"]])
-    rates = np.array([Y[train][holds].mean() - Y[train].mean() for holds in inside])
+    holds = model.explain(X[train]).pivot(index="row", columns="interaction", values="score").notna()
+    holds = holds.reindex(index=X.index[train], columns=first.index, fill_value=False).to_numpy(float)
+    rates = holds.T @ Y[train] / holds.sum(axis=0)[:, None] - Y[train].mean()
     figure, axes = plt.subplots(figsize=(9, 7), layout="constrained")
-    most = np.abs(rates).max()
-    image = axes.imshow(rates, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
+    most = 100 * np.abs(rates.to_numpy()).max()
+    image = axes.imshow(100 * rates, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
     axes.set_xticks(range(Y.shape[1]), Y.columns, rotation=30, ha="right")
-    axes.set_yticks(range(len(first)), first["rule"])
-    axes.set_title("Share of rows with a label where a rule holds, less its share of all rows")
-    figure.colorbar(image)
+    axes.set_yticks(range(len(first)), first["rule"] + "   " + first.index)
+    figure.suptitle("How much more frequent labels are where a rule holds")
+    figure.colorbar(image, label="percentage points")
     path = sys.argv[1] if len(sys.argv) > 1 else "rules_against_labels.png"
     figure.savefig(path, dpi=120)
     print(f"\nThe picture is in {path}.")

@@ -286,8 +286,8 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     hint = "Unknown labels: a single forest cannot learn them; put 0 for 'not observed', or use a cascade."
     if not pd.isna(value):
         hint = (
-            "Turn it into 0/1 first, for example Y = (Y == 1).astype(int); a column of several classes needs one "
-            "column per class (pandas.get_dummies)."
+            "Turn it into 0/1 first: Y = (Y == 'yes').astype(int), with the value that means present; a column of "
+            "several classes needs one column per class (pandas.get_dummies)."
         )
     value = value.item() if isinstance(value, np.generic) else value
     raise ValueError(f"Y must hold 0 and 1 only, but {name} has {value!r} in row {row}. {hint}")

@@ -54,7 +54,8 @@ class DeepForestClassifier(
         Each keeps out-of-sample probabilities: `out_of_sample=OutOfBag()` or `KFold(k)`. Other estimators may stand
         in through `sylvan.forests.from_sklearn`. The cascade sets their `random_state`.
     augment : augmenter or None, default=None
-        `OutputSpace`, `TreeEmbedding`, `Union` of `sylvan.augment`; None: layers see X only.
+        `OutputSpace`, `TreeEmbedding`, `Interactions`, `MeasureAwareReuse`, `Union` of `sylvan.augment`; None: layers
+        see X only.
     impute : imputer or None, default=None
         `StrictLabelComplement`, `FluidLabelAddition`, `LabelComplement` of `sylvan.impute`; None: `KeepLabels()`.
     length : length control or None, default=None
@@ -76,6 +77,11 @@ class DeepForestClassifier(
     separate_forests : bool, default=False
         The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
         crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.
+    score_folds : int or None, default=None
+        How layers are scored. None: by the forests' out-of-sample probabilities, which is honest where features of
+        training rows are out-of-sample too. k: the cascade is also grown k times without a k-th of the rows (or
+        groups), which it judges as new ones; scores and `oos_proba_` come from there, at k + 1 times the work. For
+        augmenters whose features are not out-of-sample, such as `Interactions`.
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     trust_zeros : "auto", True or False, default="auto"
@@ -104,6 +110,8 @@ class DeepForestClassifier(
         Series if Y was a DataFrame. Those of labels with a few observed positives are hardly more than a guess.
     feature_importances_ : importance of the input features, block importances traced back through the layers
     model_size_ : bytes that the layers take
+    interactions_, mining_report_ : rules in words, and how they were found; with `Interactions`
+    thresholds_ : confidence below which each layer gives way to the one before; with `MeasureAwareReuse`
 
     Examples
     --------
@@ -145,6 +153,7 @@ class DeepForestClassifier(
         scoring: Any = None,
         decision_threshold: Any = 0.5,
         separate_forests: bool = False,
+        score_folds: int | None = None,
         unknown_label: Any = np.nan,
         trust_zeros: Any = "auto",
         class_weight: Any = None,
@@ -163,6 +172,7 @@ class DeepForestClassifier(
         self.scoring = scoring
         self.decision_threshold = decision_threshold
         self.separate_forests = separate_forests
+        self.score_folds = score_folds
         self.unknown_label = unknown_label
         self.trust_zeros = trust_zeros
         self.class_weight = class_weight
@@ -257,13 +267,20 @@ class DeepForestClassifier(
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
-                state = self._begin(plan.impute, rows, weak, seeds[0])
-                stages = grow(plan, rows, state, seeds, checkpoints, progress, seen)
+                stages = grow(
+                    plan,
+                    rows,
+                    lambda some: self._begin(plan.impute, some, weak, seeds[0]),
+                    seeds,
+                    checkpoints,
+                    progress,
+                    seen,
+                )
                 n_layers = plan.length.n_layers([stage.record for stage in stages])
                 check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
                 self._keep(stages, n_layers, plan, weak, rows.used)
                 progress.finished(n_layers, len(stages), stages[n_layers - 1])
-                if state.active.any() and not stages[n_layers - 1].after.imputed.any():
+                if stages[0].trained.active.any() and not stages[n_layers - 1].after.imputed.any():
                     warn_user(_NOTHING_IMPUTED, "nothing imputed")
         except BaseException:
             self._forget()  # an interrupted fit leaves nothing half done

@@ -1,11 +1,12 @@
 """What a cascade can say about itself when its augmenter finds rules (`Interactions`) or thresholds (MLDF)."""
 
 from collections.abc import Callable, Iterator
+from functools import update_wrapper
+from types import MethodType
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_integer
@@ -15,11 +16,24 @@ from sylvan.missing_labels import Fitted
 _TOLD = 3  # labels that a rule is summed up by
 
 
-def _has_rules(model: Any) -> bool:
-    """Say whether the cascade's augmenter finds rules; if not, say what does."""
+def _check_rules(model: Any) -> None:
+    """Say that a cascade has no rules, and which have."""
     if not finds_rules(model.augment):
         raise AttributeError("Only cascades with augment=Interactions(...), as those of sylvan.imldf(), have rules.")
-    return True
+
+
+class _with_rules:
+    """A method that only cascades with rules have: scikit-learn's `available_if`, with a message of our own."""
+
+    def __init__(self, method: Callable) -> None:
+        self.method = method
+        update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: Any = None) -> Callable:
+        if model is None:
+            return self.method
+        _check_rules(model)
+        return MethodType(self.method, model)
 
 
 class Explaining:
@@ -44,7 +58,7 @@ class Explaining:
     @property
     def mining_report_(self) -> pd.DataFrame:
         """What was tried in each layer to find enough rules: one line for each attempt."""
-        _has_rules(self)
+        _check_rules(self)
         check_is_fitted(self, "layers_")
         lines = []
         for number, miners in self._miners():
@@ -57,12 +71,16 @@ class Explaining:
         """The rules of all layers, most stable first in each: a table with a line for each rule.
 
         Rules are named `layer.number`. Columns: layer; rule, in words (rules of the layer before by their names);
-        order, its number of conditions; stability, the share of resampled forests in which it was found again;
-        support, the training rows in its region; says, the labels that are most frequent or rare there, with their
-        share of these rows and of all; and the label distribution, a column for each label, which sums to 1.
-        The last layer's rules describe its forests; they are not asked in predictions.
+        order, its number of conditions; stability, the share of resampled forests in which it was found again (do not
+        believe much of those below a half); support, the training rows in its region; says, the labels that are most
+        frequent or rare there, with their share of these training rows and of all; and the label distribution, a
+        column for each label: of all labels of these rows, which share is this one; it sums to 1.
+
+        `score of 1.3 > 0.4` means that rule 1.3 holds, and by some distance; `score of 1.3 <= 0.4` that it does not
+        hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; they are not
+        asked in predictions. If one layer was kept, predictions are those of its forests alone.
         """
-        _has_rules(self)
+        _check_rules(self)
         check_is_fitted(self, "layers_")
         tables = []
         for number, miners in self._miners():
@@ -70,7 +88,7 @@ class Explaining:
             tables += [self._table(number, miner, columns) for miner in miners]
         return _numbered(pd.concat(tables))
 
-    @available_if(_has_rules)
+    @_with_rules
     def explain(self, X: Any) -> pd.DataFrame:
         """List the rules that hold for each row and what they say.
 
@@ -82,7 +100,9 @@ class Explaining:
         -------
         DataFrame
             A line for each row and rule, the row's in order of layers and stability: row (its name in the table, or
-            number), interaction, layer, rule, stability, score (distance from the region's border) and says.
+            number), interaction, layer, rule, stability, score and says. The score is the distance from the borders
+            of the rule's region, summed over its conditions, in standard deviations. Rows for which no rule holds have
+            no line.
         """
         check_is_fitted(self, "layers_")
         rules = self.interactions_
@@ -101,7 +121,7 @@ class Explaining:
             parts.append(table)
         return pd.concat(parts, ignore_index=True)
 
-    @available_if(_has_rules)
+    @_with_rules
     def expand_interaction(self, interaction: str, depth: int | None = None) -> str:
         """Spell out a rule: the rules it refers to, those that they refer to, and so on, each once.
 

@@ -53,11 +53,27 @@ class Passed(NamedTuple):
     probas: np.ndarray | None = None
 
 
+class Fold(NamedTuple):
+    """A cascade that is grown beside the real one without some rows, and judges them as new ones.
+
+    Attributes
+    ----------
+    held : (n,) bool, the rows it never learns from
+    state : labels of the others after the layers so far
+    passed : what its last layer passed on
+    """
+
+    held: np.ndarray
+    state: LabelState
+    passed: Passed
+
+
 class Resume(NamedTuple):
-    """What is needed to grow the next layer: what is passed on to it, and whether there is to be one."""
+    """What is needed to grow the next layer: what is passed on to it, whether there is to be one, and the folds."""
 
     passed: Passed
     more: bool
+    folds: list[Fold]
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,7 @@ class Plan:
     measure: Measure
     cumulative: bool
     separate_forests: bool
+    score_folds: int | None
     n_jobs: int | None
 
 
@@ -126,6 +143,7 @@ def make_plan(settings: Any, kind: str) -> Plan:
         measure=measure,
         cumulative=bool(settings.cumulative),
         separate_forests=bool(settings.separate_forests),
+        score_folds=None if settings.score_folds is None else check_integer("score_folds", settings.score_folds, 2),
         n_jobs=settings.n_jobs,
     )
 
@@ -172,7 +190,7 @@ def _default_measure(kind: str) -> Measure:
 def grow(
     plan: Plan,
     rows: TrainingRows,
-    state: LabelState,
+    begin: Callable[[TrainingRows], LabelState],
     seeds: Sequence[int],
     checkpoints: Any,
     progress: Any,
@@ -180,23 +198,60 @@ def grow(
 ) -> list[Stage]:
     """Grow layers until the length control, `max_layers` or a callback says stop.
 
-    `state` are the labels of the used rows before layer 1; `progress` is told of each layer.
+    `begin` gives the labels of the used rows before layer 1; `progress` is told of each layer.
     What the training rows look like to each layer (`representation`) is put into `seen`, if given.
     """
     stages, resume = checkpoints.load()
     if stages:
         progress.resumed(len(stages), checkpoints.folder)
         resume = resume._replace(more=resume.more and not progress.ask(stages[-1]))
-    passed, more = resume or Resume(Passed([], []), True)
+    state = stages[-1].after if stages else begin(rows)
+    passed, more, folds = resume or Resume(Passed([], []), True, _make_folds(plan, rows, begin, seeds[0]))
+    learners = [rows.without(fold.held) for fold in folds]
     while more:
         number = len(stages) + 1
-        state = stages[-1].after if stages else state
         history = [stage.record for stage in stages]
-        stage, passed, more = _grow_layer(plan, rows, passed, state, history, seeds[number - 1], seen)
+        seed = seeds[number - 1]
+        if folds:
+            folds, judged = _grow_folds(plan, learners, folds, history, seed)
+        else:
+            judged = None
+        stage, passed, more = _grow_layer(plan, rows, passed, state, history, seed, seen, judged)
         stages.append(stage)
-        checkpoints.save(number, stage, Resume(passed, more))
+        state = stage.after
+        checkpoints.save(number, stage, Resume(passed, more, folds))
         more = not progress.layer(stage) and more
     return stages
+
+
+def _make_folds(plan: Plan, rows: TrainingRows, begin: Callable[[TrainingRows], LabelState], seed: int) -> list[Fold]:
+    """Cut the used rows, or their groups, into folds."""
+    if plan.score_folds is None:
+        return []
+    n = rows.X.shape[0]
+    used = np.ones(n, dtype=bool) if rows.used is None else rows.used
+    units = np.unique(np.arange(n) if rows.groups is None else rows.groups, return_inverse=True)[1]
+    there = np.unique(units[used])
+    if len(there) < plan.score_folds:
+        raise ValueError(f"score_folds={plan.score_folds} needs as many rows or groups; there are {len(there)}.")
+    fold = np.full(units.max() + 1, -1)
+    fold[np.random.RandomState(seed).permutation(there)] = np.arange(len(there)) % plan.score_folds
+    everyone = [used & (fold[units] == number) for number in range(plan.score_folds)]
+    return [Fold(held, begin(rows.without(held)), Passed([], [])) for held in everyone]
+
+
+def _grow_folds(
+    plan: Plan, learners: list[TrainingRows], folds: list[Fold], history: list[LayerRecord], seed: int
+) -> tuple[list[Fold], np.ndarray]:
+    """Grow a layer of each fold's cascade; return them, and what they say of the rows they have never seen."""
+    endless = replace(plan, length=FixedLength(), max_layers=len(history) + 2)
+    grown = []
+    judged = np.full((learners[0].X.shape[0], folds[0].state.observed.shape[1]), np.nan)
+    for rows, fold in zip(learners, folds):
+        stage, passed, _ = _grow_layer(endless, rows, fold.passed, fold.state, history, seed)
+        judged[fold.held] = stage.proba[fold.held]
+        grown.append(Fold(fold.held, stage.after, passed))
+    return grown, judged
 
 
 def _grow_layer(
@@ -206,9 +261,13 @@ def _grow_layer(
     state: LabelState,
     history: list[LayerRecord],
     seed: int,
-    seen: list[np.ndarray] | None,
+    seen: list[np.ndarray] | None = None,
+    judged: np.ndarray | None = None,
 ) -> tuple[Stage, Passed, bool]:
-    """Grow one layer; return it, what it passes on, and whether another one is to follow."""
+    """Grow one layer; return it, what it passes on, and whether another one is to follow.
+
+    `judged` has probabilities from cascades that have never seen the rows, NaN for rows that all have seen.
+    """
     began = time.perf_counter()
     number = len(history) + 1
     templates = plan.forests(number)
@@ -248,6 +307,8 @@ def _grow_layer(
         after = plan.impute.step(state, rows.select(probas))
 
     proba = mean_of(probas)
+    if judged is not None:
+        proba = np.where(np.isnan(judged), proba, judged)
     score = _score(plan.measure, state, rows.select(proba))
     if seen is not None:
         seen.append(representation(passed.blocks, probas))

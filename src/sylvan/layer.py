@@ -67,6 +67,11 @@ class TrainingRows:
             return None
         return self.sample_weight > 0
 
+    def without(self, held: np.ndarray) -> "TrainingRows":
+        """Return the rows with those of weight 0 that are `held`."""
+        weight = np.ones(len(held)) if self.sample_weight is None else self.sample_weight
+        return TrainingRows(self.X, np.where(held, 0.0, weight), self.groups)
+
     def select(self, values: np.ndarray) -> np.ndarray:
         """Return the used rows of (..., n, n_labels) values."""
         return values if self.used is None else values[..., self.used, :]
