@@ -38,6 +38,7 @@ References
 from dataclasses import dataclass
 from typing import Any
 
+from sylvan._validation import check_choice, check_integer
 from sylvan.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade import DeepForestClassifier
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
@@ -752,6 +753,12 @@ def mldf(
     >>> model.predict_proba(X[600:]).shape == Y[600:].shape
     True
     """
+    check_integer("n_forests", n_forests, 1)
+    check_integer("n_trees_step", n_trees_step, 0)
+    check_integer("n_folds", n_folds, 2)
+    check_integer("patience", patience, 1)
+    if depth_step is not None:
+        check_integer("depth_step", depth_step, 1)
     return _cascade(
         options,
         forests=_MLDFForests(n_forests, n_trees, n_trees_step, n_trees_max, depth_step, n_folds, max_features),
@@ -832,8 +839,13 @@ def imldf(
     [600]
     """
     settings: dict[str, Any] = {"n_trees": n_trees, "bootstrap": True, "out_of_sample": OutOfBag()}
-    if forest_kinds not in ("both", "rf"):
-        raise ValueError(f"forest_kinds must be 'both' or 'rf', got {forest_kinds!r}.")
+    check_choice("forest_kinds", forest_kinds, ("both", "rf"))
+    check_integer("n_forests", n_forests, 1)
+    check_integer("patience", patience, 1)
+    if "augment" in options and (n_interactions != 10 or keep_forests):
+        raise ValueError(
+            "n_interactions and keep_forests belong to the augmenter: write augment=Interactions(20, ...)."
+        )
     kinds = [RandomForest, RandomForest if forest_kinds == "rf" else ExtraTrees]
     return _cascade(
         options,

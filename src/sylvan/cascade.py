@@ -183,13 +183,20 @@ class DeepForestClassifier(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        forests = self.forests(1) if callable(self.forests) and not isinstance(self.forests, type) else self.forests
-        inner = [get_tags(forest) for forest in forests] if isinstance(forests, (list, tuple)) else []
+        inner = [get_tags(forest) for forest in self._first_forests()]
         tags.input_tags.allow_nan = bool(inner) and all(tag.input_tags.allow_nan for tag in inner)
         tags.input_tags.sparse = bool(inner) and all(tag.input_tags.sparse for tag in inner)
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
+
+    def _first_forests(self) -> Sequence[Any]:
+        """Return the forests of layer 1, none if they cannot be had: `fit` says why."""
+        try:
+            forests = self.forests(1) if callable(self.forests) else self.forests
+        except Exception:
+            return []
+        return forests if isinstance(forests, (list, tuple)) else []
 
     # ------------------------------------------------------------------------------------------------ fit
 

@@ -17,8 +17,9 @@ _TOLD = 3  # labels that a rule is summed up by
 
 
 def _check_rules(model: Any) -> None:
-    """Say that a cascade has no rules, and which have."""
-    if not finds_rules(model.augment):
+    """Say that a cascade has no rules, and which have. What was fitted counts, then what is to be."""
+    layers = getattr(model, "layers_", None)
+    if not any(map(finds_rules, [model.augment] if layers is None else [layer.augment for layer in layers])):
         raise AttributeError("Only cascades with augment=Interactions(...), as those of sylvan.imldf(), have rules.")
 
 
@@ -216,7 +217,13 @@ def _numbered(table: pd.DataFrame) -> pd.DataFrame:
 
 def _apart(labels: list[str], taken: Any) -> list[str]:
     """Return labels' names as columns that are not taken."""
-    return [f"label {name}" if name in taken else name for name in labels]
+    names: list[str] = []
+    for label in labels:
+        name = label
+        while name in taken or name in names:
+            name = f"label {name}"
+        names.append(name)
+    return names
 
 
 def _say(labels: list[str], rate: np.ndarray, overall: np.ndarray) -> str:

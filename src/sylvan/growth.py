@@ -91,6 +91,7 @@ class Plan:
     separate_forests: bool
     score_folds: int | None
     n_jobs: int | None
+    describe: bool = True  # whether the rules of the last layer are wanted, which no layer reads
 
 
 NO_FREQUENCY = (
@@ -124,7 +125,8 @@ def make_plan(settings: Any, kind: str) -> Plan:
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
-    for part in (augment, *parts_of(augment)):
+    getattr(augment, "check_parameters", lambda: None)()
+    for part in parts_of(augment):
         getattr(part, "check_parameters", lambda: None)()
     measure = _default_measure(kind) if settings.scoring is None else get_measure(settings.scoring)
     if settings.separate_forests and isinstance(augment, Refiner):
@@ -212,11 +214,14 @@ def grow(
         number = len(stages) + 1
         history = [stage.record for stage in stages]
         seed = seeds[number - 1]
+        began = time.perf_counter()
         if folds:
             folds, judged = _grow_folds(plan, learners, folds, history, seed)
         else:
             judged = None
         stage, passed, more = _grow_layer(plan, rows, passed, state, history, seed, seen, judged)
+        record = stage.record._replace(seconds=time.perf_counter() - began)
+        stage = stage._replace(record=record)
         stages.append(stage)
         state = stage.after
         checkpoints.save(number, stage, Resume(passed, more, folds))
@@ -233,7 +238,9 @@ def _make_folds(plan: Plan, rows: TrainingRows, begin: Callable[[TrainingRows], 
     units = np.unique(np.arange(n) if rows.groups is None else rows.groups, return_inverse=True)[1]
     there = np.unique(units[used])
     if len(there) < plan.score_folds:
-        raise ValueError(f"score_folds={plan.score_folds} needs as many rows or groups; there are {len(there)}.")
+        raise ValueError(
+            f"score_folds={plan.score_folds} needs as many rows or groups; there are {len(there)}. None works."
+        )
     fold = np.full(units.max() + 1, -1)
     fold[np.random.RandomState(seed).permutation(there)] = np.arange(len(there)) % plan.score_folds
     everyone = [used & (fold[units] == number) for number in range(plan.score_folds)]
@@ -244,7 +251,7 @@ def _grow_folds(
     plan: Plan, learners: list[TrainingRows], folds: list[Fold], history: list[LayerRecord], seed: int
 ) -> tuple[list[Fold], np.ndarray]:
     """Grow a layer of each fold's cascade; return them, and what they say of the rows they have never seen."""
-    endless = replace(plan, length=FixedLength(), max_layers=len(history) + 2)
+    endless = replace(plan, length=FixedLength(), describe=False)
     grown = []
     judged = np.full((learners[0].X.shape[0], folds[0].state.observed.shape[1]), np.nan)
     for rows, fold in zip(learners, folds):
@@ -316,7 +323,7 @@ def _grow_layer(
     seconds = time.perf_counter() - began
     record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, seconds)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
-    if not plan.separate_forests and (more or finds_rules(augment)):  # the last layer's rules are read, not used
+    if not plan.separate_forests and (more or (plan.describe and finds_rules(augment))):
         layer, made = _augment(layer, augment, given, passed, slot_probas, labels, seeds[3][0])
     record = record._replace(seconds=time.perf_counter() - began)
     passed = made._replace(probas=refined) if more else Passed([], [])

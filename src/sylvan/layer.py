@@ -107,6 +107,18 @@ class LayerInput:
 
 
 @dataclass(frozen=True)
+class RulesOnly:
+    """What is left of the last layer's augmenter: those of its parts that have rules, if there are several."""
+
+    parts_: list[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rules."""
+        return sum(part.nbytes for part in self.parts_)
+
+
+@dataclass(frozen=True)
 class Layer:
     """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer).
 
@@ -119,7 +131,7 @@ class Layer:
     judges : forests that predict: the same, or others that see all blocks (`separate_forests`)
     judge_visible : blocks that each judge sees
     cumulative : whether blocks of earlier layers are passed on with the new ones
-    augment : fitted augmenter or None
+    augment : fitted augmenter; in the last layer its rules, or None
     refiner : fitted refiner of the forests' probabilities or None; may be the augmenter
     narrow : whether the augmenter was told to make only those columns that later layers read
     """
@@ -178,10 +190,9 @@ class Layer:
 
     def as_last(self) -> "Layer":
         """Return the layer as it is kept at the end: it makes no features; rules stay, to be read."""
-        if finds_rules(self.augment):
-            return self
         refiner = self.refiner.without_features() if self.refiner is not None else None
-        return replace(self, augment=None, refiner=refiner)
+        rules = [] if self.augment is None else list(filter(finds_rules, parts_of(self.augment)))
+        return replace(self, augment=RulesOnly(rules) if len(rules) > 1 else next(iter(rules), None), refiner=refiner)
 
     def narrowed(self, columns: np.ndarray | None) -> tuple["Layer", np.ndarray | None]:
         """Return the layer as it makes only these of its columns, and which columns of blocks it then reads itself.

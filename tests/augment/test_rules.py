@@ -164,7 +164,62 @@ def test_columns_of_no_rule():
     assert text == "x0 > 1 and layer1_forest0_a > 0.25"
 
 
-@pytest.mark.parametrize("threshold", [0.125, -2.5, 1e-7, 12.25, 1234.0])
-def test_thresholds_can_be_read(threshold):
+@pytest.mark.parametrize("threshold", [0.125, -2.5, 1e-7, 12.25, 1234.0, 2023.5, 123456.5, 1 / 3, -1e300])
+def test_thresholds_are_what_is_read(threshold):
     text = rules_of([(0, False, threshold)]).in_words(0, FEATURES)
-    assert float(re.fullmatch(r"age <= (\S+)", text)[1]) == pytest.approx(threshold, rel=1e-3)
+    assert float(re.fullmatch(r"age <= (\S+)", text)[1]) == threshold
+
+
+# ------------------------------------------------------------------------------------------------ rounding
+
+
+NUMBERS = st.one_of(
+    st.integers(2015, 2026).map(float),
+    st.integers(-30, 30).map(lambda k: k / 10),
+    st.floats(-1e6, 1e6),
+    st.sampled_from([np.nan, 0.0, 1e-300, -1e300, np.nextafter(1, 2), 1.0]),
+)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=12), st.one_of(NUMBERS.filter(np.isfinite), st.floats(-4, 4)))
+@examples(200)
+def test_rounded_rules_hold_for_the_same_rows(values, threshold):
+    values = np.array(values)[:, None]
+    rules = rules_of([(3, True, threshold)], [(3, False, threshold)])
+    rounded = rules.rounded(values)
+    assert_array_equal(rounded.ask(values)[0], rules.ask(values)[0])
+    assert rounded.threshold[0] == rounded.threshold[1]
+    assert (rules.threshold == threshold).all()  # rules do not change
+    for name in ("start", "column", "greater", "worth"):
+        assert_array_equal(getattr(rounded, name), getattr(rules, name))
+
+
+@given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=20), st.floats(-1e12, 1e12))
+def test_rounded_thresholds_leave_rows_where_they_are(values, threshold):
+    values = np.array(values)[:, None]
+    rules = Rules(np.array([0, 1]), np.array([0]), np.array([True]), np.array([threshold]), np.ones(1))
+    rounded = rules.rounded(values)
+    assert_array_equal(values > rounded.threshold, values > threshold)
+    text = rounded.in_words(0, [Column("x")])
+    assert float(text.removeprefix("x > ")) == rounded.threshold[0]
+    assert len(text) <= len(f"x > {threshold!r}") + 1
+
+
+@pytest.mark.parametrize(
+    ("threshold", "values", "text"),
+    [
+        (5.697, [3, 5, 6, 9], "5"),
+        (2001.5, [2001, 2002], "2001"),
+        (1600000003.2, [1600000003.0, 1600000004.0], "1600000003"),
+        (0.07157, [0.05, 0.0712, 0.0721, 0.3], "0.072"),
+        (-78.1234, [-90.0, -60.0], "-80"),
+        (0.0, [-1.0, 1.0], "0"),
+        (1e300, [1e299, 2e300], "1e+300"),
+        (-1.2000000000000002, [-1.3, -1.1], "-1.2"),
+        (123456.5, [123456.0, 123457.0], "123456"),
+        (3.4567, [1.0, np.nan, 5.0], "3"),
+    ],
+)
+def test_thresholds_have_few_digits(threshold, values, text):
+    rules = Rules(np.array([0, 1]), np.array([0]), np.array([False]), np.array([threshold]), np.ones(1))
+    assert rules.rounded(np.array(values, float)[:, None]).in_words(0, [Column("x")]) == f"x <= {text}"

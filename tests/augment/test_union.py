@@ -62,9 +62,9 @@ def test_own_blocks_are_joined_and_shared_ones_follow():
     assert names == [
         ["10_0_0", "20_0_0", "20_0_1"],
         ["10_1_0", "20_1_0", "20_1_1"],
-        ["10_all0_a", "10_all0_b"],
-        ["10_all1_a", "10_all1_b"],
-        ["30_all0_a", "30_all0_b"],
+        ["part1_10_all0_a", "part1_10_all0_b"],
+        ["part1_10_all1_a", "part1_10_all1_b"],
+        ["part3_30_all0_a", "part3_30_all0_b"],
     ]
     with pytest.raises(IndexError, match="There is no block 5"):
         union.column_names(5, ["a", "b"])
@@ -75,8 +75,8 @@ def test_a_union_in_a_union():
     union = Union([Numbers(10), inner, Numbers(40, shared=1)])
     blocks = union.fit_transform(VIEW)
     assert first_rows(blocks) == [[10, 20, 30, 40], [10.1, 20.1, 30.1, 40.1], [20.5, 20.5], [40.5, 40.5]]
-    assert union.column_names(2, ["a"]) == ["20_all0_a"]
-    assert union.column_names(3, ["a"]) == ["40_all0_a"]
+    assert union.column_names(2, ["a"]) == ["part2_20_all0_a"]
+    assert union.column_names(3, ["a"]) == ["part3_40_all0_a"]
     assert [part.number for part in parts_of(union)] == [10, 20, 30, 40]
     assert all(part.fitted_ for part in parts_of(union))
 
@@ -118,7 +118,7 @@ def test_who_finds_rules(augment, expected):
 
 
 def test_what_cannot_be_in_a_union():
-    with pytest.raises(ValueError, match="Union needs at least one augmenter"):
+    with pytest.raises(ValueError, match="parts must be a list of at least one augmenter"):
         Union([]).fit_transform(VIEW)
     with pytest.raises(ValueError, match=r"write MeasureAwareReuse\(augment=Union\(\[...\]\)\) instead"):
         Union([MeasureAwareReuse(), OutputSpace()]).fit_transform(VIEW)
@@ -131,3 +131,15 @@ def test_plain_parts():
     for blocks in (union.fit_transform(view), union.transform(view)):
         assert_array_equal(blocks, [np.hstack([proba, proba]) for proba in probas])
     assert union.n_shared == 0
+
+
+def test_equal_parts_draw_differently():
+    seeds = []
+
+    class Drawing(Numbers):
+        def fit_transform(self, view):
+            seeds.append(view.random_state)
+            return super().fit_transform(view)
+
+    Union([Drawing(1), Drawing(2)]).fit_transform(VIEW._replace(random_state=7))
+    assert seeds == [7, 8]

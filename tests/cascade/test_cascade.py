@@ -34,7 +34,7 @@ ALGORITHMS = {
     "cafe_slc": cafe_slc(8, max_layers=3, random_state=0),
     "cafe_fla": cafe_fla(8, max_layers=3, random_state=0),
     "mldf": mldf(n_trees=4, n_trees_step=0, n_folds=2, max_layers=3, random_state=0),
-    "imldf": imldf(8, n_forests=2, n_interactions=5, max_layers=3, keep_forests=True, random_state=0),
+    "imldf": imldf(8, n_forests=2, n_interactions=5, max_layers=3, keep_forests=True, score_folds=2, random_state=0),
 }
 every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
 _fitted = {}

@@ -27,7 +27,13 @@ RECIPES = {
     "cafe_slc": lambda **options: cafe_slc(8, max_layers=4, threshold=0.3, **options),
     "mldf": lambda **options: mldf("ranking_loss", n_trees=4, n_trees_step=0, n_folds=2, max_layers=3, **options),
     "imldf": lambda **options: imldf(
-        8, n_forests=2, max_layers=3, length=FixedLength(), augment=Interactions(5, n_bootstraps=2), **options
+        8,
+        n_forests=2,
+        max_layers=3,
+        length=FixedLength(),
+        augment=Interactions(5, n_bootstraps=2),
+        score_folds=2,
+        **options,
     ),
     "separate": lambda **options: cafe_slc(8, max_layers=3, threshold=0.3, separate_forests=True, **options),
 }

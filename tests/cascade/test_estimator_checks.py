@@ -19,7 +19,7 @@ ALGORITHMS = [
     cafe_slc(5, max_layers=2, random_state=0),
     cafe_fla(5, max_layers=2, random_state=0),
     mldf(n_trees=3, n_trees_step=0, n_folds=2, max_layers=2, random_state=0),
-    imldf(5, n_forests=2, max_layers=2, augment=Interactions(3, n_bootstraps=2), random_state=0),
+    imldf(5, n_forests=2, max_layers=2, augment=Interactions(3, n_bootstraps=2), score_folds=None, random_state=0),
 ]
 
 REPEATED = ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"]

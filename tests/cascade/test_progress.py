@@ -93,7 +93,7 @@ def test_verbose_logs_a_line_for_each_layer(caplog):
     "model",
     [
         mldf("one_error", n_trees=4, n_trees_step=0, n_folds=2, max_layers=4, length=None, random_state=0),
-        imldf(8, n_forests=2, n_interactions=4, max_layers=4, length=None, random_state=0),
+        imldf(8, n_forests=2, n_interactions=4, max_layers=4, length=None, score_folds=2, random_state=0),
     ],
     ids=["mldf", "imldf"],
 )

@@ -30,7 +30,7 @@ def small_mldf(n_trees, **options):
 
 
 def small_imldf(n_trees, **options):
-    return imldf(n_trees, n_forests=2, augment=Interactions(5, n_bootstraps=2), **options)
+    return imldf(n_trees, n_forests=2, score_folds=None, augment=Interactions(5, n_bootstraps=2), **options)
 
 
 def test_clone_and_parameters():

@@ -14,6 +14,9 @@ from sylvan.augment.rules import Rules, rule_number
 from sylvan.base import Column, LayerView, warn_user
 
 _MAX_SEED = np.iinfo(np.int32).max
+_GREATEST = np.finfo(np.float32).max  # blocks hold single-precision numbers
+_MOST_NODES = 10_000  # leaves of an intersection tree
+_RULES_AT_ONCE = 500
 
 
 class _Narrow(NamedTuple):
@@ -212,8 +215,11 @@ class Interactions(BaseEstimator):
         paths = [self._paths(forest.trees_, columns) for forest, columns in zip(view.forests, columns_of)]
 
         def usable(itemsets: Itemsets) -> np.ndarray:
-            rules = Rules.of(itemsets)
-            return rules.count(view.columns(rules.columns)[used]) >= self.min_support
+            counts = [np.empty(0, np.int64)]
+            for first in range(0, itemsets.n_itemsets, _RULES_AT_ONCE):
+                rules = Rules.of(itemsets.take(slice(first, first + _RULES_AT_ONCE)))
+                counts.append(rules.count(view.columns(rules.columns)[used]))
+            return np.concatenate(counts) >= self.min_support
 
         mined = mine(
             join_paths(paths),
@@ -238,10 +244,10 @@ class Interactions(BaseEstimator):
         """Keep the rules and what they say of labels; return the features of the training rows."""
         rules = Rules.of(mined.itemsets)
         values = view.columns(rules.columns)
+        rules = rules.rounded(values[used])
         worth = np.ones(len(rules.columns))
-        if self.scale == "std" and len(values):
-            spread = np.nanstd(np.where(np.isfinite(values[used]), values[used], np.nan), axis=0)
-            worth = 1.0 / np.where(spread > 0, spread, 1.0)
+        if self.scale == "std":
+            worth = 1.0 / _spread(values[used])
         if self.score == "importance":
             worth = worth * importance[rules.columns]
         at = rules.conditions[1]
@@ -256,11 +262,9 @@ class Interactions(BaseEstimator):
         self.n_labels_, self.n_rows_ = labels.shape[1], int(used.sum())
         self.label_rates_ = labels[used].mean(axis=0)
         if not len(self.rules_):
-            warn_user(
-                "No interaction was found: no two conditions stand together in enough paths and rows. The next layer "
-                "sees X alone.",
-                "no interactions",
-            )
+            few = max((attempt["candidates"] for attempt in mined.report["attempts"]), default=0)
+            why = f"none of {few} has min_support={self.min_support} training rows" if few else "trees hardly split"
+            warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", "no interactions")
         if self.labels == "svd":
             self._fit_components(inside[used])
         if self.crossfit is None or self.labels == "none" or not len(self.rules_):
@@ -297,7 +301,7 @@ class Interactions(BaseEstimator):
         if some.mixed:
             return self._blocks(inside, score)
         block = np.zeros((len(values), self._width), np.float32)
-        block[:, some.score_columns] = score[:, some.score_rules]
+        block[:, some.score_columns] = np.minimum(score[:, some.score_rules], _GREATEST)
         block[:, some.label_columns] = inside[:, some.label_rules] * some.label_values
         return self._after_empty(block)
 
@@ -319,7 +323,7 @@ class Interactions(BaseEstimator):
         block = np.empty((n, self._width), np.float32)
         first = 0
         if self.score != "none":
-            block[:, :n_rules] = score
+            block[:, :n_rules] = np.minimum(score, _GREATEST)
             first = n_rules
         if self.labels == "full":
             flat = block[:, first:].reshape(n, n_rules, self.n_labels_)
@@ -441,7 +445,9 @@ class Interactions(BaseEstimator):
     def _bootstrap_forest(self, like: Any) -> Any:
         if self.forest is not None:
             return clone(self.forest)
-        return clone(like).set_params(n_trees=10, max_depth=self.max_depth, out_of_sample=None, verbose=0)
+        depths = [depth for depth in (like.max_depth, self.max_depth) if depth is not None]
+        depth = min(depths) if depths else None
+        return clone(like).set_params(n_trees=10, max_depth=depth, out_of_sample=None, verbose=0)
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
@@ -469,6 +475,15 @@ class Interactions(BaseEstimator):
         check_choice("score", self.score, ("distance", "importance", "none"))
         check_choice("scale", self.scale, ("std", "none"))
         check_choice("labels", self.labels, ("full", "svd", "none"))
+        if self.branches ** (self.depth - 1) > _MOST_NODES:
+            raise ValueError(
+                f"branches={self.branches} and depth={self.depth} make intersection trees of "
+                f"{self.branches ** (self.depth - 1)} leaves; at most {_MOST_NODES} are allowed."
+            )
+        if self.forest is not None and (isinstance(self.forest, type) or not hasattr(self.forest, "encode")):
+            raise TypeError(
+                f"forest must be None or a forest of sylvan.forests, such as RandomForest(10), got {self.forest!r}."
+            )
         if self.score == "none" and self.labels == "none":
             raise ValueError("score='none' and labels='none' leave no features: choose one of them.")
 
@@ -507,6 +522,16 @@ class Interactions(BaseEstimator):
         return self.labels == "full" and self.crossfit is None and not self.is_score(column)
 
 
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each column's known values, 1 where there is none."""
+    known = np.where(np.isfinite(values), values, np.nan)
+    if not known.size:
+        return np.ones(values.shape[1])
+    largest = np.nanmax(np.abs(known), axis=0, initial=1e-300)  # squares of values as large as 1e300 would overflow
+    spread = np.nanstd(known / largest, axis=0) * largest
+    return np.where(spread > 0, spread, 1.0)
+
+
 def _distribution(counts: np.ndarray) -> np.ndarray:
     total = counts.sum(axis=1, keepdims=True)
     return np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
@@ -521,7 +546,9 @@ def _draw_columns(importance: np.ndarray, random: np.random.RandomState) -> np.n
 
 def _fit(template: Any, encoded: Any, labels: Any, weight: np.ndarray, random: np.random.RandomState) -> Any:
     forest = clone(template).set_params(random_state=int(random.randint(_MAX_SEED)))
-    return forest.fit(encoded, labels, sample_weight=weight)
+    forest.fit(encoded, labels, sample_weight=weight)
+    _check_forest(forest)
+    return forest
 
 
 def _check_forest(forest: Any) -> None:

@@ -236,7 +236,9 @@ def frequent_itemsets(
     width = paths.items.shape[1]
     most = width if max_order is None else min(check_integer("max_order", max_order, 2), width)
     index = _index(paths)
-    pairs, weights = np.empty((top, 2), np.int64), np.empty(top)
+    order = np.count_nonzero(paths.items >= 0, axis=1)
+    room = min(top, int((order * (order - 1) // 2).sum()))
+    pairs, weights = np.empty((room, 2), np.int64), np.empty(room)
     n_pairs = kernels.frequent_pairs(*index, pairs, weights)
     items, weights = _resize(pairs[:n_pairs], max(width, 2)), weights[:n_pairs]
     room = n_pairs * max(0, most - 2)

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from sylvan._validation import check_choice
 from sylvan.augment.output_space import OutputSpace
-from sylvan.base import LayerView, mean_of
+from sylvan.base import LayerView, Refiner, mean_of
 from sylvan.measures import (
     Measure,
     average_precision,
@@ -131,6 +131,10 @@ class MeasureAwareReuse(BaseEstimator):
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
         _check_measure(self.measure)
+        if isinstance(self.augment, type):
+            raise TypeError(f"augment is the class {self.augment.__name__}: write {self.augment.__name__}().")
+        if self.augment is not None and (isinstance(self.augment, Refiner) or not hasattr(self.augment, "transform")):
+            raise TypeError(f"augment must be None or an augmenter that makes features, got {self.augment!r}.")
         check_choice("reuse_mode", self.reuse_mode, ("train", "batch"))
 
     def without_features(self) -> "MeasureAwareReuse":

@@ -1,7 +1,7 @@
 """Rules: conjunctions of conditions on columns, for machines and in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -80,6 +80,16 @@ class Rules:
         weight = np.repeat(1.0 / (self.order * len(self)), self.order)
         return np.bincount(self.column, weights=weight, minlength=n_columns)
 
+    def rounded(self, values: np.ndarray) -> "Rules":
+        """Return the rules with thresholds of as few digits as leave the same rows in their regions.
+
+        `values` are those of `columns`. What is shown is then exactly what is asked.
+        """
+        threshold = self.threshold.copy()
+        for c, column in enumerate(self.conditions[1]):
+            threshold[c] = _shortest(float(threshold[c]), values[:, column])
+        return replace(self, threshold=threshold)
+
     def in_words(self, rule: int, columns: Sequence[Column]) -> str:
         """Return a rule as people write it, conditions on input features first; `columns` are all there are."""
         sides: dict[int, dict[bool, float]] = {}
@@ -111,6 +121,29 @@ def _condition(column: Column, sides: dict[bool, float]) -> list[str]:
         if column.maker.is_score(column.at):
             name = f"score of {rule}"
     if len(sides) == 2:
-        return [f"{sides[True]:.4g} < {name} <= {sides[False]:.4g}"]
+        return [f"{_digits(sides[True])} < {name} <= {_digits(sides[False])}"]
     ((greater, threshold),) = sides.items()
-    return [f"{name} {'>' if greater else '<='} {threshold:.4g}"]
+    return [f"{name} {'>' if greater else '<='} {_digits(threshold)}"]
+
+
+def _shortest(threshold: float, values: np.ndarray) -> float:
+    """Return a number of few digits, between the same values as a threshold."""
+    values = np.asarray(values, dtype=np.float64)
+    low = values[values <= threshold].max(initial=-np.inf)
+    high = values[values > threshold].min(initial=np.inf)
+    low = threshold if low == -np.inf else low  # not beyond all values, where it could be anything
+    high = np.nextafter(threshold, np.inf) if high == np.inf else high
+    if not np.isfinite(threshold) or threshold == 0:
+        return threshold
+    first = -int(np.floor(np.log10(abs(threshold))))  # the place of the first digit
+    for place in range(first, first + 17):
+        half = 0.5 * 10.0**-place
+        for candidate in (round(threshold, place), round(threshold - half, place), round(threshold + half, place)):
+            if low <= candidate < high:
+                return candidate
+    return threshold
+
+
+def _digits(number: float) -> str:
+    """Return the shortest text of a number that is read as the same number."""
+    return repr(float(number)).removesuffix(".0")

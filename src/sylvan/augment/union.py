@@ -29,14 +29,25 @@ class Union(BaseEstimator):
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Fit the parts and return their blocks for the training rows, side by side."""
-        if not self.parts:
-            raise ValueError("Union needs at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()]).")
+        self.check_parameters()
+        self.parts_ = [clone(part) for part in self.parts]
+        return self._beside([part.fit_transform(_reseeded(view, number)) for number, part in enumerate(self.parts_)])
+
+    def check_parameters(self) -> None:
+        """Raise an error for parts that cannot work."""
+        if not isinstance(self.parts, (list, tuple)) or not self.parts:
+            raise ValueError(
+                f"parts must be a list of at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()]); "
+                f"got {self.parts!r}."
+            )
         for part in self.parts:
+            if isinstance(part, type):
+                raise TypeError(f"A part of Union is the class {part.__name__}: write {part.__name__}().")
+            if not hasattr(part, "fit_transform"):
+                raise TypeError(f"A part of Union is no augmenter: {part!r}.")
             if isinstance(part, Refiner):
                 name = type(part).__name__
                 raise ValueError(f"{name} cannot be inside a Union: write {name}(augment=Union([...])) instead.")
-        self.parts_ = [clone(part) for part in self.parts]
-        return self._beside([part.fit_transform(view) for part in self.parts_])
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the parts' blocks for new rows, side by side."""
@@ -53,9 +64,11 @@ class Union(BaseEstimator):
         if slot < self._n_slots:
             return [name for part in self.parts_ for name in part.column_names(slot, labels)]
         number = slot - self._n_slots
-        for part in self.parts_:
+        several = sum(_n_shared(part) > 0 for part in self.parts_) > 1
+        for place, part in enumerate(self.parts_, start=1):
             if number < _n_shared(part):
-                return part.column_names(self._n_slots + number, labels)
+                names = part.column_names(self._n_slots + number, labels)
+                return [f"part{place}_{name}" for name in names] if several else names
             number -= _n_shared(part)
         raise IndexError(f"There is no block {slot}.")
 
@@ -73,6 +86,13 @@ class Union(BaseEstimator):
     def nbytes(self) -> int:
         """Memory of the fitted parts."""
         return sum(getattr(part, "nbytes", 0) for part in self.parts_)
+
+
+def _reseeded(view: LayerView, number: int) -> LayerView:
+    """Return the view with another seed for each part, so that equal parts do not draw the same."""
+    if view.random_state is None or number == 0:
+        return view
+    return view._replace(random_state=(view.random_state + number) % (2**31 - 1))
 
 
 def _n_shared(part: Any) -> int:
