@@ -268,6 +268,7 @@ def test_inner_forests_are_not_kept():
 @pytest.mark.parametrize(
     "options",
     [
+        {"n_interactions": 20, "threshold_rule": "median"},
         {"score": "none", "threshold_rule": "median", "miner": "prevalence"},
         {"labels": "none", "score": "importance"},
         {"labels": "svd", "max_components": 3},
@@ -518,7 +519,7 @@ def test_words_about_years():
     label = (rows[:, 0] > 2020) & (rows[:, 1] <= 2021)
     table = pd.DataFrame(rows, columns=["year", "until", "income"])
     model = small(10, threshold_rule="median", max_layers=2).fit(table, np.column_stack([label, ~label]).astype(int))
-    assert "year > 2020 and until <= 2021" in set(model.interactions_["rule"])
+    assert "year > 2020.5 and until <= 2021.5" in set(model.interactions_["rule"])
     read_all(model, table.iloc[:60])
 
 
@@ -538,7 +539,9 @@ def test_columns_that_are_not_single_rules_go_by_their_names(labels):
     options = {"score": "none", "crossfit": 3, "threshold_rule": "median", "max_layers": 2}
     model = small(20, labels=labels, **options).fit(X, Y_OBSERVED)
     text = " ".join(model.interactions_["rule"])
-    assert re.search(r"layer1_rules_component\d+ (>|<=) " if labels == "svd" else r"layer1_rule\d+_\d (>|<=) ", text)
+    assert re.search(
+        r"layer1_rules_component\d+ (>|<=) " if labels == "svd" else r"layer1_rule\d+_share_\d (>|<=) ", text
+    )
     assert "hold" not in text
 
 
@@ -709,6 +712,62 @@ def check(model, rows=X_NEW, n_labels=4):
     np.testing.assert_array_equal(model.predict_proba(rows[:1])[0], proba[0])
 
 
+@pytest.mark.parametrize("cumulative", [False, True])
+def test_importances_by_hand(cumulative):
+    """What a rule's columns are worth goes to the features of all rules, each counting the same."""
+    model = small(cumulative=cumulative).fit(X, Y_OBSERVED)
+    blocks = []  # what the features have of each layer's block
+    for layer in model.layers_[:-1]:
+        rules = conditions(miner_of(layer).rules_)
+        width = sum(layer.widths)
+        share = np.zeros(6)
+        for rule in rules:
+            for column, *_ in rule:
+                part = 1 / len(rule) / len(rules)
+                if column >= width:
+                    share[column - width] += part
+                else:
+                    share += part * blocks[column // 30 if cumulative else -1]
+        blocks.append(share)
+    total = np.zeros(6)
+    for forest in model.layers_[-1].forests:
+        importance = forest.feature_importances_
+        total += importance[-6:] / 2
+        for number, block in enumerate(blocks if cumulative else blocks[-1:]):
+            total += importance[30 * number : 30 * (number + 1)].sum() * block / 2
+        assert importance[:-6].sum() > 0.2
+    assert_allclose(model.feature_importances_, total / total.sum(), atol=1e-12)
+
+
+class Listener(OutputSpace):
+    """An augmenter that remembers what it was shown, in all its clones."""
+
+    shown: list = []  # noqa: RUF012
+
+    def fit_transform(self, view):
+        self.shown.append(view)
+        return super().fit_transform(view)
+
+
+def test_what_an_augmenter_is_shown():
+    Listener.shown.clear()
+    weight = np.arange(140) % 4 + 0.5 * (np.arange(140) % 2)
+    model = DeepForestClassifier([RF, ET], augment=Listener(), crossover=True, max_layers=3, random_state=0)
+    model.fit(X, Y_OBSERVED, sample_weight=weight)
+    second = Listener.shown[1]
+    assert_array_equal(second.sample_weight / second.sample_weight.max(), weight / weight.max())
+    assert_array_equal(second.used, weight > 0)
+    assert_array_equal(second.labels[weight > 0], Y_OBSERVED[weight > 0])
+    first = Listener.shown[0].probas
+    whole = np.hstack([*first, X])
+    assert_array_equal(second.columns(np.array([0, 5, 9, 13])), whole[:, [0, 5, 9, 13]])
+    for slot, columns in enumerate(([4, 5, 6, 7], [0, 1, 2, 3])):  # with crossover, the other forest's block
+        assert_array_equal(second.columns_of(slot), [*columns, *range(8, 14)])
+        assert_array_equal(second.input_of(slot), whole[:, second.columns_of(slot)])
+    assert second.encoded(RF).shape == (140, 14)
+    assert Listener.shown[0].random_state != second.random_state
+
+
 def test_imputers():
     rows, labels = planted(300)
     hidden = hide_positives(labels, 0.4, random_state=0)
@@ -755,7 +814,7 @@ def test_rules_beside_probabilities(crossover, first):
     assert_allclose(features[:, 8:33], expected, rtol=1e-5, atol=1e-6)
     names = model.get_feature_names_out()
     assert list(names[:8]) == [f"layer1_forest{slot}_{label}" for slot in (0, 1) for label in range(4)]
-    assert list(names[8:14]) == [f"layer1_rule{k}_score" for k in range(1, 6)] + ["layer1_rule1_0"]
+    assert list(names[8:14]) == [f"layer1_rule{k}_score" for k in range(1, 6)] + ["layer1_rule1_share_0"]
     for slot, forest in enumerate(model.layers_[1].forests):
         seen = [0, 1] if not crossover else [1 - slot]
         columns = np.hstack([*[said[block] for block in seen], features[:, 8:33], X_NEW])
@@ -915,7 +974,7 @@ def test_the_representation_of_training_rows():
     assert_allclose(features[:, 30:].reshape(140, 2, 4).mean(axis=1), model.oos_proba_, atol=1e-15)
     table = small(max_layers=2).set_output(transform="pandas").fit_transform(TABLE, Y_OBSERVED)
     assert list(table.index) == list(TABLE.index)
-    assert list(table.columns[:7]) == [f"layer1_rule{k}_score" for k in range(1, 7)] + ["layer1_rule1_0"]
+    assert list(table.columns[:7]) == [f"layer1_rule{k}_score" for k in range(1, 7)] + ["layer1_rule1_share_0"]
 
 
 def test_layers_without_rules():

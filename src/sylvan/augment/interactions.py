@@ -357,7 +357,7 @@ class Interactions(BaseEstimator):
         numbers = range(1, len(self.rules_) + 1)
         names = [] if self.score == "none" else [f"rule{k}_score" for k in numbers]
         if self.labels == "full":
-            return names + [f"rule{k}_{label}" for k in numbers for label in labels]
+            return names + [f"rule{k}_share_{label}" for k in numbers for label in labels]
         return names + [f"rules_component{c}" for c in range(1, self._width - len(names) + 1)]
 
     @property

@@ -127,20 +127,18 @@ def _condition(column: Column, sides: dict[bool, float]) -> list[str]:
 
 
 def _shortest(threshold: float, values: np.ndarray) -> float:
-    """Return a number of few digits, between the same values as a threshold."""
+    """Return a number of few digits, between the same values as a threshold and not far from it."""
+    if not np.isfinite(threshold) or threshold == 0:
+        return threshold
     values = np.asarray(values, dtype=np.float64)
     low = values[values <= threshold].max(initial=-np.inf)
     high = values[values > threshold].min(initial=np.inf)
-    low = threshold if low == -np.inf else low  # not beyond all values, where it could be anything
-    high = np.nextafter(threshold, np.inf) if high == np.inf else high
-    if not np.isfinite(threshold) or threshold == 0:
-        return threshold
+    slack = (high - low) / 4 if np.isfinite(high - low) else 0.0  # new rows in the gap should stay where they are
     first = -int(np.floor(np.log10(abs(threshold))))  # the place of the first digit
     for place in range(first, first + 17):
-        half = 0.5 * 10.0**-place
-        for candidate in (round(threshold, place), round(threshold - half, place), round(threshold + half, place)):
-            if low <= candidate < high:
-                return candidate
+        candidate = round(threshold, place)
+        if low <= candidate < high and abs(candidate - threshold) <= slack:
+            return candidate
     return threshold
 
 
