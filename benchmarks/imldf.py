@@ -2,8 +2,8 @@
 
 20 layers each, 4 forests of 100 trees in a layer, no limit of depth; 70 % of the rows train. One run, one core, CPU
 time. `RF-PCT` is one random forest as large as the last layer of iMLDF (400 trees), `RF-PCT 500` the paper's, and
-`iMLDF paper` has the paper's 30 rules and label columns. There is no layer to choose, so `score_folds=None`. Predictions
-are timed in turn, one method after the other; the best of some repetitions counts for each.
+`iMLDF paper` has the paper's 30 rules and label columns. There is no layer to choose, so `score_folds=None`.
+Predictions are timed in turn, one method after the other; the best of some repetitions counts for each.
 
     python benchmarks/imldf.py --sets emotions,slashdot
 """
