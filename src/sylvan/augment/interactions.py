@@ -91,7 +91,7 @@ class Interactions(BaseEstimator):
         units of all kinds.
     labels : {"none", "full", "svd"}, default="none"
         The second kind of columns: none; one for each rule and label, as published; or their principal components, at
-        most `max_components`. They make predictions worse on all sets that we tried (see Notes).
+        most `max_components`. Judged out of bag, they made predictions worse (see Notes).
     max_components : int, default=30
         Most components with `labels="svd"`.
     crossfit : int or None, default=None
@@ -113,7 +113,7 @@ class Interactions(BaseEstimator):
     **Rules are found with the labels of the training rows: features of these rows are not out-of-sample**, and scores
     of later layers are somewhat too good. The more columns there are, the more this costs: with the paper's settings,
     `Interactions(30, threshold_rule="relax", labels="full", scale="none")`, layers get worse than the first one though
-    their out-of-sample scores do not; ten scores are harmless (README, `benchmarks/multilabel.py`). All label columns
+    their out-of-bag scores do not; ten scores cost nothing that could be told from noise (README). All label columns
     of a rule tell a tree the same, whether a row is in the region, and there are as many copies as labels, which
     weights rules against X in the draw of features.
 
