@@ -11,7 +11,7 @@ from typing import Any
 
 __version__ = "0.1.0.dev0"
 
-_MODULES = ("algorithms", "augment", "datasets", "forests", "impute", "length", "measures")
+_MODULES = ("algorithms", "augment", "datasets", "forests", "impute", "length", "measures", "scanning", "siamese")
 _ALGORITHMS = (
     "cafe",
     "cafe_fla",
@@ -27,6 +27,7 @@ _ALGORITHMS = (
 )
 _NAMES = dict.fromkeys(_ALGORITHMS, "algorithms") | {
     "DeepForestClassifier": "cascade",
+    "SiameseDeepForest": "siamese",
     "apply_suggestions": "suggestions",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]

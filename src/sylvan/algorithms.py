@@ -44,6 +44,7 @@ from sylvan.cascade import DeepForestClassifier
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import FluidLabelAddition, LabelComplement, StrictLabelComplement, TIcE
 from sylvan.length import BestLayer, FixedLength, ImputationLimit, Patience, ScoreDrop
+from sylvan.scanning import MultiGrainedScanning
 
 __all__ = [
     "cafe",
@@ -139,6 +140,7 @@ def gcforest(
     *,
     max_layers: int = 20,
     n_folds: int = 3,
+    scanning: Any = None,
     scoring: Any = None,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -158,6 +160,9 @@ def gcforest(
         Most layers to grow.
     n_folds : int, default=3
         Folds for out-of-sample class vectors; the forests of all folds are kept.
+    scanning : MultiGrainedScanning, tuple, int or None, default=None
+        For images and sequences: layers see what forests say about windows. A tuple or int is the `shape` of
+        `sylvan.scanning.MultiGrainedScanning`, which has more choices.
     scoring : str, Measure or None, default=None
         Measure that judges layers, out of sample.
     n_jobs, random_state, verbose : as in `DeepForestClassifier`
@@ -184,6 +189,7 @@ def gcforest(
         augment=OutputSpace(),
         length=ScoreDrop(),
         max_layers=max_layers,
+        scanning=MultiGrainedScanning(scanning) if isinstance(scanning, (int, tuple, list)) else scanning,
         scoring=scoring,
         n_jobs=n_jobs,
         random_state=random_state,

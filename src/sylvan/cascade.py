@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state, compute_sample_weight, get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -66,6 +66,9 @@ class DeepForestClassifier(
         Whether a layer sees the features made by all layers before, or by the one before.
     max_layers : int, default=11
         Most layers to grow, up to 10000.
+    scanning : MultiGrainedScanning or None, default=None
+        Turns X, images or sequences, into features that all layers see instead of X (`sylvan.scanning`). It learns
+        from the observed labels.
     scoring : str, Measure or None, default=None
         Measure of a layer's out-of-sample probabilities against the observed labels (`sylvan.measures`). Unknown
         cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
@@ -109,7 +112,9 @@ class DeepForestClassifier(
     label_frequency_, label_bound_ : estimates of P(observed | positive) and of the number of positives, or None;
         Series if Y was a DataFrame. Those of labels with a few observed positives are hardly more than a guess.
     feature_importances_ : importance of the input features, block importances traced back through the layers
-    model_size_ : bytes that the layers take
+    model_size_ : bytes that the layers take, and the forests of `scanning_`
+    scanning_ : the fitted `scanning`, or None
+    tree_weights_ : learned weights of trees by layer and forest; if all forests are a `WeightedForest`
     interactions_, mining_report_ : rules in words, and how they were found; with `Interactions`
     thresholds_ : confidence below which each layer gives way to the one before; with `MeasureAwareReuse`
 
@@ -150,6 +155,7 @@ class DeepForestClassifier(
         crossover: bool = False,
         cumulative: bool = False,
         max_layers: int = 11,
+        scanning: Any = None,
         scoring: Any = None,
         decision_threshold: Any = 0.5,
         separate_forests: bool = False,
@@ -169,6 +175,7 @@ class DeepForestClassifier(
         self.crossover = crossover
         self.cumulative = cumulative
         self.max_layers = max_layers
+        self.scanning = scanning
         self.scoring = scoring
         self.decision_threshold = decision_threshold
         self.separate_forests = separate_forests
@@ -262,18 +269,19 @@ class DeepForestClassifier(
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets)
             weights = self._weights(sample_weight, weak)
-            rows = TrainingRows(X, weights, check_groups(groups, X.shape[0]))
+            groups = check_groups(groups, X.shape[0])
             checkpoints: NoCheckpoints = NoCheckpoints()
             if checkpoint_dir is not None:
                 params = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_HASHED}
                 if callable(self.forests):  # what it returns says more than how it is written
                     params["forests"] = [plan.forests(number) for number in range(1, min(plan.max_layers, 30) + 1)]
                 seed = int(self.random_state) if isinstance(self.random_state, Integral) else None
-                data = (X, weak.observed, weak.candidates, weights, rows.groups)
+                data = (X, weak.observed, weak.candidates, weights, groups)
                 checkpoints = Checkpoints(checkpoint_dir, fingerprint(params, seed, *data))
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
+                rows = self._scan(X, weak, weights, groups, seeds[0])
                 stages = grow(
                     plan,
                     rows,
@@ -310,6 +318,22 @@ class DeepForestClassifier(
             code = y.argmax(axis=1) if weak.targets.kind == "multiclass" else y[:, 0]
             y = weak.targets.classes[code]
         return compute_sample_weight(self.class_weight, y) * (1.0 if weights is None else weights)
+
+    def _scan(
+        self, X: Any, weak: WeakLabels, weights: np.ndarray | None, groups: np.ndarray | None, seed: int
+    ) -> TrainingRows:
+        """Return the rows as the layers see them: X, or what scanning makes of it."""
+        self.scanning_ = None
+        if self.scanning is None:
+            return TrainingRows(X, weights, groups)
+        scanning = clone(self.scanning).set_params(random_state=seed)
+        if self.n_jobs is not None:
+            scanning.set_params(n_jobs=self.n_jobs)
+        labels = pd.DataFrame(weak.observed)
+        labels.columns = pd.Index([str(name) for name in _label_names(weak.targets)], tupleize_cols=False)
+        X = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
+        self.scanning_ = scanning
+        return TrainingRows(X, weights, groups, scanning.layer_columns_)
 
     def _begin(self, impute: Any, rows: TrainingRows, weak: WeakLabels, seed: int) -> LabelState:
         """Return the labels of the used rows before layer 1."""
@@ -381,7 +405,11 @@ class DeepForestClassifier(
         step = max(1, _BLOCK_NUMBERS // X.shape[1])
         for first in range(0, X.shape[0], step):
             part = X[first : first + step]
-            yield slice(first, first + step), part.toarray() if sparse.issparse(part) else part
+            part = part.toarray() if sparse.issparse(part) else part
+            yield (
+                slice(first, first + step),
+                part if self.scanning_ is None else np.asarray(self.scanning_.transform(part)),
+            )
 
     def _label_proba(self, X: Any) -> np.ndarray:
         """Return what each forest of the last layer says, (n_forests, n, n_labels)."""
@@ -457,16 +485,27 @@ class DeepForestClassifier(
         """Importance of the input features, sums to 1 (0 if no forest ever split)."""
         check_is_fitted(self, "layers_")
         before: list[np.ndarray] = []
+        n_inputs = self.n_features_in_ if self.scanning_ is None else self.scanning_.n_features_out_
         for layer in self.layers_[:-1]:
-            before = layer.importances(before, self.n_features_in_)
-        mean = np.mean(self.layers_[-1].importances(before, self.n_features_in_, judges=True), axis=0)
+            before = layer.importances(before, n_inputs)
+        mean = np.mean(self.layers_[-1].importances(before, n_inputs, judges=True), axis=0)
+        if self.scanning_ is not None:
+            mean = self.scanning_.trace_importances(mean)
         return mean / mean.sum() if mean.sum() > 0 else mean
 
     @property
     def model_size_(self) -> int:
         """Bytes that the layers take."""
         check_is_fitted(self, "layers_")
-        return sum(layer.nbytes for layer in self.layers_)
+        return sum(part.nbytes for part in [*self.layers_, *([] if self.scanning_ is None else [self.scanning_])])
+
+    def _input_names(self) -> np.ndarray:
+        """Return names of the columns that the first layer sees."""
+        if self.scanning_ is not None:
+            return self.scanning_.get_feature_names_out()
+        names = getattr(self, "feature_names_in_", None)
+        names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else names
+        return np.asarray([str(name) for name in names], dtype=object)
 
 
 def _present(proba: np.ndarray, frequency: np.ndarray, n_observed: np.ndarray) -> np.ndarray:

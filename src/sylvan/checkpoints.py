@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-_FORMAT = 2
+_FORMAT = 3
 _HEADER = "fit.json"
 
 

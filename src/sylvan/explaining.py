@@ -1,4 +1,4 @@
-"""What a cascade can say about itself when its augmenter finds rules (`Interactions`) or thresholds (MLDF)."""
+"""What a cascade can say about itself: rules (`Interactions`), thresholds (MLDF), weights of trees."""
 
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
@@ -43,8 +43,8 @@ class Explaining:
     augment: Any
     cumulative: bool
     layers_: list[Any]
-    n_features_in_: int
     _fitted: Fitted
+    _input_names: Callable[[], np.ndarray]
     _row_blocks: Callable[[Any], Iterator[tuple[slice, Any]]]
     _stages: Callable[..., Iterator[tuple[list[np.ndarray], Any]]]
 
@@ -55,6 +55,14 @@ class Explaining:
         if any(not hasattr(layer.refiner, "threshold_") for layer in self.layers_):
             raise AttributeError("Only cascades with augment=MeasureAwareReuse(...), as mldf(), have thresholds_.")
         return [layer.refiner.threshold_ for layer in self.layers_]
+
+    @property
+    def tree_weights_(self) -> list[list[np.ndarray]]:
+        """The learned weights of trees, by layer and forest, (n_folds, n_trees) each (`WeightedForest`)."""
+        check_is_fitted(self, "layers_")
+        if not all(hasattr(forest, "tree_weights_") for layer in self.layers_ for forest in layer.judges):
+            raise AttributeError("Only cascades whose forests are all a WeightedForest have tree_weights_.")
+        return [[forest.tree_weights_ for forest in layer.judges] for layer in self.layers_]
 
     @property
     def mining_report_(self) -> pd.DataFrame:
@@ -173,7 +181,7 @@ class Explaining:
             yield layer, blocks
 
     def _activity(self, layer: Any, blocks: list[np.ndarray], X: Any, miners: dict[int, list[Any]]) -> list[Any]:
-        view = layer.view(blocks, X, None)
+        view = layer.view(blocks, layer.own(X), None)
         return [miner.activity(view) for miner in miners.get(layer.number, ())]
 
     def _miners(self) -> list[tuple[int, list[Any]]]:
@@ -194,9 +202,9 @@ class Explaining:
                 source = None if maker is not None else next(sharers)
                 columns += [Column(name, source, before.number, i, first) for i, name in enumerate(names)]
                 first += len(getattr(source, "rules_", ()))
-        features = getattr(self, "feature_names_in_", None)
-        features = [f"x{j}" for j in range(self.n_features_in_)] if features is None else features
-        return columns + [Column(str(name)) for name in features]
+        seen = self.layers_[number - 1].features
+        features = self._input_names()
+        return columns + [Column(name) for name in (features if seen is None else features[seen])]
 
     def _table(self, number: int, miner: Any, columns: list[Column]) -> pd.DataFrame:
         labels = [str(name) for name in self._fitted.label_names]

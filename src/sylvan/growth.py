@@ -123,6 +123,9 @@ def make_plan(settings: Any, kind: str) -> Plan:
             raise TypeError(f"{name} must be an instance, got the class {part.__name__}: write {part.__name__}().")
         if not hasattr(part, method):
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
+    scanning = settings.scanning
+    if scanning is not None and (isinstance(scanning, type) or not hasattr(scanning, "trace_importances")):
+        raise TypeError(f"scanning must be None or MultiGrainedScanning(...) of sylvan.scanning, got {scanning!r}.")
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
     getattr(augment, "check_parameters", lambda: None)()
@@ -284,10 +287,11 @@ def _grow_layer(
     everything = visible_blocks(len(templates), passed.makers, False)
     widths = [block.shape[1] for block in passed.blocks]
     labels = rows.expand(state.current)
+    rows, features = rows.turn(number)
     given = LayerInput(rows, passed.blocks)
 
     forests, probas = fit_forests(templates, given, visible, labels, seeds[0], plan.n_jobs)
-    layer = Layer(number, forests, visible, widths, forests, visible, plan.cumulative)
+    layer = Layer(number, forests, visible, widths, forests, visible, plan.cumulative, features=features)
     augment = clone(plan.augment)
     refined = None
     if isinstance(augment, Refiner):

@@ -47,12 +47,26 @@ def pick_columns(blocks: Sequence[np.ndarray], X: Any, columns: np.ndarray) -> n
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows a cascade learns from. Columns of X are encoded once for all layers, in `_encoded`."""
+    """The rows a cascade learns from. Columns of X are encoded once for all layers, in `_encoded`.
+
+    Layers see all columns or, if `cycle` lists several sets of them, one set after the other.
+    """
 
     X: Any
     sample_weight: np.ndarray | None = None
     groups: np.ndarray | None = None
+    cycle: Sequence[np.ndarray] | None = None
     _encoded: dict = field(default_factory=dict)
+    _turns: dict = field(default_factory=dict)
+
+    def turn(self, number: int) -> tuple["TrainingRows", np.ndarray | None]:
+        """Return the rows as a layer sees them, and which columns these are; None for all."""
+        if self.cycle is None:
+            return self, None
+        at = (number - 1) % len(self.cycle)
+        if at not in self._turns:
+            self._turns[at] = TrainingRows(self.X[:, self.cycle[at]], self.sample_weight, self.groups)
+        return self._turns[at], self.cycle[at]
 
     def encode(self, forest: Forest) -> Any:
         """Return X in the form the forest likes."""
@@ -70,7 +84,7 @@ class TrainingRows:
     def without(self, held: np.ndarray) -> "TrainingRows":
         """Return the rows with those of weight 0 that are `held`."""
         weight = np.ones(len(held)) if self.sample_weight is None else self.sample_weight
-        return TrainingRows(self.X, np.where(held, 0.0, weight), self.groups)
+        return TrainingRows(self.X, np.where(held, 0.0, weight), self.groups, self.cycle)
 
     def select(self, values: np.ndarray) -> np.ndarray:
         """Return the used rows of (..., n, n_labels) values."""
@@ -134,6 +148,7 @@ class Layer:
     augment : fitted augmenter; in the last layer its rules, or None
     refiner : fitted refiner of the forests' probabilities or None; may be the augmenter
     narrow : whether the augmenter was told to make only those columns that later layers read
+    features : columns of X that the layer sees; None for all
     """
 
     number: int
@@ -146,6 +161,11 @@ class Layer:
     augment: Any = None
     refiner: Refiner | None = None
     narrow: bool = False
+    features: np.ndarray | None = None
+
+    def own(self, X: Any) -> Any:
+        """Return the columns of X that the layer sees."""
+        return X if self.features is None else X[:, self.features]
 
     def probas(self, blocks: Sequence[np.ndarray], X: Any, before: np.ndarray | None = None) -> Any:
         """Return what each judge says about new rows, (n_forests, n, n_labels); None if no forest was kept.
@@ -154,19 +174,19 @@ class Layer:
         """
         if not self.judges:
             return None
-        probas = _ask(self.judges, self.judge_visible, blocks, X)
+        probas = _ask(self.judges, self.judge_visible, blocks, self.own(X))
         return probas if self.refiner is None else self.refiner.refine(probas, before)
 
     def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: Any, narrow: bool = True) -> list[np.ndarray]:
         """Return the features of new rows for the next layer; `probas` are the judges'."""
         if self.judges is not self.forests:
-            probas = _ask(self.forests, self.visible, blocks, X)
+            probas = _ask(self.forests, self.visible, blocks, self.own(X))
         transform = self.augment.transform_narrow if narrow and self.narrow else self.augment.transform
-        made = transform(self.view(blocks, X, probas))
+        made = transform(self.view(blocks, self.own(X), probas))
         return [*blocks, *made] if self.cumulative else made
 
     def view(self, blocks: Sequence[np.ndarray], X: Any, probas: Any) -> LayerView:
-        """Return what the augmenter may look at."""
+        """Return what the augmenter may look at; X has the layer's own columns."""
         return LayerView(
             self.forests,
             lambda slot: side_by_side(blocks, self.visible[slot], X),
@@ -239,7 +259,9 @@ class Layer:
     def _trace(self, raw: Any, seen: Sequence[int], before: list[np.ndarray], n_features: int) -> np.ndarray:
         """Trace importances of visible columns back to the input features."""
         raw = np.asarray(raw)
-        total = raw[len(raw) - n_features :].copy()
+        n_own = n_features if self.features is None else len(self.features)
+        total = np.zeros(n_features)
+        total[slice(None) if self.features is None else self.features] = raw[len(raw) - n_own :]
         at = 0
         for block in seen:
             total += raw[at : at + self.widths[block]].sum() * before[block]

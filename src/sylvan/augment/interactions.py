@@ -445,6 +445,7 @@ class Interactions(BaseEstimator):
     def _bootstrap_forest(self, like: Any) -> Any:
         if self.forest is not None:
             return clone(self.forest)
+        like = getattr(like, "forest", like)  # weights of trees are of no use here
         depths = [depth for depth in (like.max_depth, self.max_depth) if depth is not None]
         depth = min(depths) if depths else None
         return clone(like).set_params(n_trees=10, max_depth=depth, out_of_sample=None, verbose=0)

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from threading import Event, Lock, Thread, local
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, qr
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from threadpoolctl import threadpool_limits
 
+from sylvan._threads import ONE_THREAD
 from sylvan._validation import check_choice, check_integer, check_number
 from sylvan.base import LayerView
 from sylvan.kernels.embedding import Paths, gram, gram_times, multiply, weigh_paths
@@ -26,46 +25,6 @@ _WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "paper": lambda size: 1.0 / np.log(size + 1.0),
     "none": np.ones_like,
 }
-
-
-class _OneThread:
-    """Limits linear algebra to one thread as long as anyone is inside: fits in parallel threads may overlap.
-
-    A limit is lifted by the thread that set it: threadpoolctl does nothing if another one asks. So a thread of its own
-    holds it until the last one is outside. Limits of OpenMP are each thread's own and set there too.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.inside = Lock(), 0
-        self.limited, self.left = Event(), Event()
-        self.holder: Thread | None = None
-        self.own = local()
-
-    def _hold(self) -> None:
-        with threadpool_limits(1):
-            self.limited.set()
-            self.left.wait()
-
-    def __enter__(self) -> None:
-        with self.lock:
-            if self.inside == 0:
-                self.limited, self.left = Event(), Event()
-                self.holder = Thread(target=self._hold, daemon=True)
-                self.holder.start()
-                self.limited.wait()
-            self.inside += 1
-        self.own.limit = threadpool_limits(1)
-
-    def __exit__(self, *exc: object) -> None:
-        self.own.limit.restore_original_limits()
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0 and self.holder is not None:
-                self.left.set()
-                self.holder.join()
-
-
-_ONE_THREAD = _OneThread()
 
 
 class _Slot(NamedTuple):
@@ -264,7 +223,7 @@ class TreeEmbedding(BaseEstimator):
         if variance > noise:
             exact = self.solver == "gram" or (self.solver == "auto" and n <= self.max_gram_rows)
             most = self._most_components(n, exact)
-            with _ONE_THREAD:  # the same sums whatever the machine's number of cores
+            with ONE_THREAD:  # the same sums whatever the machine's number of cores
                 if exact:
                     values, vectors = _gram_spectrum(paths, leaves, most)
                 else:
@@ -322,10 +281,10 @@ def _check_forest(forest: Any) -> None:
         raise TypeError(
             f"TreeEmbedding needs fitted forests of sylvan.forests, which have `trees_`, got {type(forest).__name__}."
         )
-    if forest.n_trees != trees.n_trees:
+    if getattr(forest, "n_forests", 1) > 1:
         raise ValueError(
             f"TreeEmbedding needs one forest per slot, but this {type(forest).__name__} has the trees of several folds "
-            f"({trees.n_trees} instead of {forest.n_trees}): use out_of_sample=OutOfBag() instead of KFold."
+            f"({forest.n_forests} forests): use out_of_sample=OutOfBag() instead of KFold."
         )
 
 

@@ -5,6 +5,7 @@ from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.forest import CompletelyRandomForest, ExtraTrees, RandomForest
 from sylvan.forests.out_of_sample import KFold, OutOfBag
 from sylvan.forests.trees import Tree, TreeArrays
+from sylvan.forests.weighted import WeightedForest
 
 __all__ = [
     "BinnedMatrix",
@@ -15,5 +16,6 @@ __all__ = [
     "RandomForest",
     "Tree",
     "TreeArrays",
+    "WeightedForest",
     "from_sklearn",
 ]

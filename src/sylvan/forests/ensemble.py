@@ -2,12 +2,11 @@
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
@@ -25,16 +24,12 @@ from sylvan._validation import (
     check_weights,
 )
 from sylvan.base import progress_logger, warn_user
-from sylvan.forests import parallel
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample
-from sylvan.forests.trees import TreeArrays
-from sylvan.kernels.cuts import MISSING
+from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
-_SMALL = 200_000  # row-tree pairs that are predicted at once, without tasks
-_SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
 
 
 class BaseForest(ClassifierMixin, BaseEstimator):
@@ -175,7 +170,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         for i, fit in enumerate(fits):
             trees = self.trees_.block(i * self.n_trees, (i + 1) * self.n_trees)
             rows = fit.held[~used[fit.held]]
-            for part, block in self._dense_blocks(X[rows]):
+            for part, block in dense_blocks(X[rows]):
                 total = np.zeros((1, len(block), self.n_labels_))
                 trees.add_proba(block, total)
                 oos_sum[rows[part]] = total[0]
@@ -189,8 +184,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
                 "get the mean of all trees. Grow more trees to avoid it.",
                 "no out-of-bag vote",
             )
-            values = _bin_values(binned, silent)
-            oos_sum[silent] = self._sum_proba(values)
+            values = bin_values(binned, silent)
+            oos_sum[silent] = sum_proba(self.trees_, values, self.n_jobs)
             oos_votes[silent] = self.trees_.n_trees
         oos_sum /= oos_votes[:, None]
         return self._as_proba(oos_sum)
@@ -209,35 +204,12 @@ class BaseForest(ClassifierMixin, BaseEstimator):
             raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
         return check_features(self, X, reset=False)
 
-    def _dense_blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """Cut sparse rows into dense blocks, made one after the other; dense rows are one block."""
-        if not sparse.issparse(X):
-            yield slice(None), X
-            return
-        step = max(1, _SPARSE_BLOCK // X.shape[1])
-        for i in range(0, X.shape[0], step):
-            yield slice(i, i + step), X[i : i + step].toarray()
-
-    def _sum_proba(self, X: np.ndarray) -> np.ndarray:
-        """Sum the trees' label probabilities of dense rows."""
-        total = np.zeros((1, len(X), self.n_labels_))
-        if len(X) * self.trees_.n_trees < _SMALL or effective_n_jobs(self.n_jobs) == 1:
-            self.trees_.add_proba(X, total)
-            return total[0]
-        # Rows are cut, not trees: a block of rows meets each tree once, a block of trees would meet all rows again.
-        (trees,) = parallel.share([self.trees_])
-        blocks = parallel.cut_into_blocks(len(X), self.trees_.n_trees, self.n_jobs)
-        parts = parallel.run(_predict_block, [(X[block], trees) for block in blocks], self.n_jobs)
-        for block, part in zip(blocks, parts):
-            total[:, block] = part
-        return total[0]
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
         X = self._check_X(X)
         proba = np.empty((X.shape[0], self.n_labels_))
-        for rows, block in self._dense_blocks(X):
-            proba[rows] = self._sum_proba(block)
+        for rows, block in dense_blocks(X):
+            proba[rows] = sum_proba(self.trees_, block, self.n_jobs)
         proba /= self.trees_.n_trees
         return self._as_proba(proba)
 
@@ -255,7 +227,7 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         """
         X = self._check_X(X)
         proba = np.zeros((self.trees_.n_trees, X.shape[0], self.n_labels_))
-        for rows, block in self._dense_blocks(X):
+        for rows, block in dense_blocks(X):
             part = np.zeros((len(proba), len(block), self.n_labels_))
             self.trees_.add_proba(block, part)
             proba[:, rows] = part
@@ -268,18 +240,29 @@ class BaseForest(ClassifierMixin, BaseEstimator):
     def apply(self, X: Any) -> np.ndarray:
         """Return (n, n_trees), the node index of the leaf that each row falls into."""
         X = self._check_X(X)
-        return np.concatenate([self.trees_.apply(block) for _, block in self._dense_blocks(X)])
+        return np.concatenate([self.trees_.apply(block) for _, block in dense_blocks(X)])
 
     def decision_path(self, X: Any) -> tuple[sparse.csr_array, np.ndarray]:
         """Return the nodes each row passes, (n, nodes of all trees) of 0/1, and where each tree's nodes start."""
         X = self._check_X(X)
-        paths = [self.trees_.decision_path(block) for _, block in self._dense_blocks(X)]
+        paths = [self.trees_.decision_path(block) for _, block in dense_blocks(X)]
         return sparse.csr_array(sparse.vstack(paths, format="csr")), self.trees_.node_start
 
     def bag_counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each training row. Drawn again from the trees' seeds."""
         check_is_fitted(self, "trees_")
         return self._bag.counts()
+
+    def held_rows(self) -> list[np.ndarray]:
+        """Return, for the trees of each fold, the training rows that they could not draw."""
+        check_is_fitted(self, "trees_")
+        return [np.flatnonzero(np.unpackbits(train, count=self._bag.n_rows) == 0) for train in self._bag.train]
+
+    @property
+    def n_forests(self) -> int:
+        """Number of forests of `n_trees` trees: that of the folds with `KFold`, else 1."""
+        check_is_fitted(self, "trees_")
+        return len(self._bag.train)
 
     @property
     def random_cuts(self) -> bool:
@@ -338,17 +321,3 @@ def _mask(rows: np.ndarray, like: np.ndarray) -> np.ndarray:
     mask = np.zeros(len(like), bool)
     mask[rows] = True
     return mask
-
-
-def _bin_values(binned: BinnedMatrix, rows: np.ndarray) -> np.ndarray:
-    """Return a real value for each of the rows' bins: one that falls on the same side of every cut."""
-    codes = binned.codes[:, rows].astype(np.int64)
-    missing = codes == MISSING
-    values = binned.low[np.where(missing, 0, codes) + binned.start[:-1, None]]
-    return np.ascontiguousarray(np.where(missing, np.nan, values).T)
-
-
-def _predict_block(X: np.ndarray, trees: TreeArrays) -> np.ndarray:
-    total = np.zeros((1, len(X), trees.n_labels))
-    trees.add_proba(X, total)
-    return total

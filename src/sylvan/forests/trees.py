@@ -156,6 +156,23 @@ class TreeArrays:
         cuts = [slice(first, last)] * 2 + [nodes] * 5 + [leaves] + [values] * 2
         return TreeArrays([getattr(self, name)[cut] for name, cut in zip(_KEPT, cuts)], self.n_labels)
 
+    def take(self, kept: np.ndarray) -> "TreeArrays":
+        """Return the trees that are marked in `kept`, (n_trees,) bool."""
+        nodes = np.repeat(kept, self.n_nodes)
+        leaves = np.repeat(kept, self.n_leaves)
+        values = np.repeat(leaves, self.leaf_length)
+        marks = [kept] * 2 + [nodes] * 5 + [leaves] + [values] * 2
+        return TreeArrays([getattr(self, name)[mark] for name, mark in zip(_KEPT, marks)], self.n_labels)
+
+    def scaled(self, weights: np.ndarray) -> "TreeArrays":
+        """Return the trees with leaf values that are multiplied by the tree's weight, at most 1; sums stay exact."""
+        by_leaf = np.repeat(weights, self.n_leaves)
+        values = (self.leaf_value * np.repeat(by_leaf, self.leaf_length)).astype(np.float32)
+        on_grid = (np.rint(values.astype(np.float64) * grow.GRID) / grow.GRID).astype(np.float32)
+        arrays = [getattr(self, name) for name in _KEPT]
+        arrays[_KEPT.index("leaf_value")] = on_grid
+        return TreeArrays(arrays, self.n_labels)
+
     def __len__(self) -> int:
         return self.n_trees
 

@@ -33,7 +33,7 @@ LEAF = -1  # "feature" of a leaf
 
 # Leaf values (single precision) and importances are multiples of 2**-36. Sums of up to 2**17 of them are exact in
 # double precision, so a forest's mean does not depend on the order in which trees or blocks of trees are added.
-_GRID = 68719476736.0
+GRID = 68719476736.0
 _ONE = np.uint64(1)
 
 Trees = namedtuple(
@@ -227,7 +227,7 @@ def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
     out.missing_left[node] = 0
     first = n_values
     for k in range(n_seen):
-        value = np.float32(np.floor(flat[seen[k]] / weight * _GRID + 0.5) / _GRID)
+        value = np.float32(np.floor(flat[seen[k]] / weight * GRID + 0.5) / GRID)
         if value > 0.0:
             out.leaf_label[n_values] = seen[k]
             out.leaf_value[n_values] = value
@@ -481,7 +481,7 @@ def grow_trees(
         )
         total = max(scratch.decrease.sum(), 1e-300)
         for f in range(n_features):
-            importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * _GRID + 0.5) / _GRID
+            importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * GRID + 0.5) / GRID
         tree_nodes[tree], tree_leaves[tree] = n_nodes, n_leaves
         node, leaf, value = node + n_nodes, leaf + n_leaves, value + n_values
     return node, leaf, value

@@ -1,0 +1,54 @@
+"""Sending rows through all trees of a forest: dense blocks of rows, and tasks for them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+
+from sylvan.forests import parallel
+from sylvan.forests.binning import BinnedMatrix
+from sylvan.forests.trees import TreeArrays
+from sylvan.kernels.cuts import MISSING
+
+_SMALL = 200_000  # row-tree pairs that are predicted at once, without tasks
+_SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
+
+
+def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+    """Cut sparse rows into dense blocks, made one after the other; dense rows are one block."""
+    if not sparse.issparse(X):
+        yield slice(None), X
+        return
+    step = max(1, _SPARSE_BLOCK // X.shape[1])
+    for i in range(0, X.shape[0], step):
+        yield slice(i, i + step), X[i : i + step].toarray()
+
+
+def sum_proba(trees: TreeArrays, X: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Sum the trees' label probabilities of dense rows, (n, n_labels)."""
+    if len(X) * trees.n_trees < _SMALL or effective_n_jobs(n_jobs) == 1:
+        return _sum_block(X, trees)
+    # Rows are cut, not trees: a block of rows meets each tree once, a block of trees would meet all rows again.
+    total = np.zeros((len(X), trees.n_labels))
+    (shared,) = parallel.share([trees])
+    blocks = parallel.cut_into_blocks(len(X), trees.n_trees, n_jobs)
+    parts = parallel.run(_sum_block, [(X[block], shared) for block in blocks], n_jobs)
+    for block, part in zip(blocks, parts):
+        total[block] = part
+    return total
+
+
+def _sum_block(X: np.ndarray, trees: TreeArrays) -> np.ndarray:
+    total = np.zeros((1, len(X), trees.n_labels))
+    trees.add_proba(X, total)
+    return total[0]
+
+
+def bin_values(binned: BinnedMatrix, rows: np.ndarray) -> np.ndarray:
+    """Return a real value for each of the rows' bins: one that falls on the same side of every cut."""
+    codes = binned.codes[:, rows].astype(np.int64)
+    missing = codes == MISSING
+    values = binned.low[np.where(missing, 0, codes) + binned.start[:-1, None]]
+    return np.ascontiguousarray(np.where(missing, np.nan, values).T)

@@ -1,0 +1,365 @@
+"""Forests whose trees have learned weights."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan._threads import ONE_THREAD
+from sylvan._validation import (
+    NameHolder,
+    Targets,
+    check_features,
+    check_groups,
+    check_number,
+    check_targets,
+    check_weights,
+)
+from sylvan.forests.binning import BinnedMatrix
+from sylvan.forests.ensemble import BaseForest
+from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
+from sylvan.forests.trees import TreeArrays
+from sylvan.kernels.simplex_qp import solve_tree_weights
+
+LAMBDAS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+_MAX_SEED = np.iinfo(np.int32).max
+
+
+class _Held(NamedTuple):
+    """What the trees of one fold say about rows that they did not see.
+
+    Attributes
+    ----------
+    rows : (m,) row numbers
+    proba : (m, n_trees) probability of the label by each tree
+    voting : (m, n_trees) bool, trees that did not see the row; None if none of them did
+    """
+
+    rows: np.ndarray
+    proba: np.ndarray
+    voting: np.ndarray | None
+
+    def mean(self, weights: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the weighted mean of the trees that may vote; of all of those alike where they have no weight."""
+        if self.voting is None:
+            return self.proba[rows] @ weights
+        voting = self.voting[rows]
+        total = voting @ weights
+        n_votes = voting.sum(axis=1)
+        alike = np.where(voting, self.proba[rows], 0.0).sum(axis=1) / np.maximum(n_votes, 1)
+        weighted = np.where(voting, self.proba[rows], 0.0) @ weights
+        return np.divide(weighted, total, out=alike, where=total > 1e-12)
+
+    def errors(self, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return P of the weight problem, (len(rows), n_trees): positive where a tree is wrong about a row."""
+        sign = np.where(labels[self.rows[rows]], 1.0, -1.0)
+        errors = sign[:, None] * (1.0 - 2.0 * self.proba[rows])
+        if self.voting is not None:  # a row counts alike, however many trees may vote on it
+            voting = self.voting[rows]
+            errors *= voting * (voting.shape[1] / np.maximum(voting.sum(axis=1), 1))[:, None]
+        return errors
+
+
+class WeightedForest(ClassifierMixin, BaseEstimator):
+    """A forest whose trees have weights, learned from what they say about rows that they did not see.
+
+    The weights w minimise the sum of squared errors max(0, P w)^2 plus lambda |w|^2, where P is positive if a tree is
+    wrong about a row, over w >= 0 that sum to 1. Trees of weight 0, often most of them, are dropped. For targets of one
+    label or two classes. It may stand wherever a forest may, in a cascade, too.
+
+    Parameters
+    ----------
+    forest : forest with `out_of_sample=KFold(k)` or `OutOfBag()`
+        With `KFold`, the trees of each fold get weights from the rows they did not see, and predictions are the mean
+        of the folds. With `OutOfBag`, a row counts for the trees that did not draw it.
+    lam : "auto", float or list of floats, default="auto"
+        Lambda, for each row; it is multiplied by the number of rows that the weights are learned from. Greater values
+        make weights more equal, `numpy.inf` gives equal ones. Of several, the one is taken whose weights, learned from
+        one half of the held-out rows, have the least squared error on the other. "auto": inf, 1, 0.1, ..., 0.0001.
+    n_jobs : int or None, default=None
+        For the forest; None leaves it to the forest.
+    random_state : int, RandomState or None, default=None
+        For the forest, and to cut held-out rows into halves.
+
+    Attributes
+    ----------
+    tree_weights_ : (n_folds, n_trees), each line sums to 1; one line with `OutOfBag`
+    lambda_ : the value that was taken
+    trees_ : TreeArrays, the trees of positive weight
+    n_forests : number of folds, 1 with `OutOfBag`
+    oos_proba_ : out-of-sample probabilities of the training rows. Neither the trees nor their weights have seen the
+        row: the weights are learned from the other half of the held-out rows. (A lambda out of several has.)
+    classes_, n_features_in_, feature_names_in_, feature_importances_ : as of the forest, all trees alike
+
+    References
+    ----------
+    L. V. Utkin and M. A. Ryabinin, A Siamese deep forest, Knowledge-Based Systems 139, 2018, Eq. (27)-(28). The paper
+    does not say which rows weights are learned from, nor to which trees they belong.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sylvan.forests import KFold, RandomForest, WeightedForest
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> forest = RandomForest(50, out_of_sample=KFold(3))
+    >>> model = WeightedForest(forest, lam=0.01, random_state=0).fit(X[::2], y[::2])
+    >>> model.tree_weights_.shape, model.trees_.n_trees < 150
+    ((3, 50), True)
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    oos_proba_: np.ndarray
+
+    def __init__(self, forest: Any, *, lam: Any = "auto", n_jobs: int | None = None, random_state: Any = None) -> None:
+        self.forest = forest
+        self.lam = lam
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.forest)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "WeightedForest":
+        """Grow the forest and learn the weights of its trees.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as of the forest; y has two classes, or one label (n, 1) of 0/1
+        groups : (n,), optional
+            Rows of a group stay together in folds, and in the halves that weights are learned from.
+
+        Returns
+        -------
+        self
+        """
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_kind", "_weighted_trees")]:
+            del self.__dict__[name]
+        forest = self._check_forest()
+        lambdas = self._check_lambdas()
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        targets = check_targets(y)
+        _check_one_label(targets)
+        seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
+        forest.set_params(random_state=self.random_state)  # the same trees as without weights
+        if self.n_jobs is not None:
+            forest.set_params(n_jobs=self.n_jobs)
+        forest.fit(X, y, sample_weight=sample_weight, groups=groups)
+        n = targets.n_rows
+        labels = np.diff(targets.start.astype(np.int64)) > 0
+        row_weights, _ = check_weights(sample_weight, n)
+        halves = _halves(labels, check_groups(groups, n), seed)
+        self._learn(forest, X, labels, row_weights, halves, lambdas)
+        self._kind = targets.kind
+        self.classes_, self.n_labels_ = forest.classes_, 1
+        for name in ("feature_names_in_", "label_names_in_"):
+            if hasattr(forest, name):
+                setattr(self, name, getattr(forest, name))
+        self.n_features_in_ = forest.n_features_in_
+        self.feature_importances_ = forest.feature_importances_
+        self.oos_proba_ = self._as_proba(self.oos_proba_)
+        return self
+
+    def _check_forest(self) -> Any:
+        if isinstance(self.forest, type):
+            raise TypeError(f"forest must be an instance, got a class: write {self.forest.__name__}().")
+        if not isinstance(self.forest, BaseForest):
+            raise TypeError(f"forest must be one of sylvan.forests, whose trees can be weighed, got {self.forest!r}.")
+        if self.forest.out_of_sample is None:
+            raise ValueError(
+                "Weights are learned from rows that the trees did not see: set the forest's out_of_sample to KFold(k) "
+                "or OutOfBag()."
+            )
+        return clone(self.forest)
+
+    def _check_lambdas(self) -> list[float]:
+        """Return the values to choose from, greatest first."""
+        if isinstance(self.lam, str):
+            if self.lam != "auto":
+                raise ValueError(f"lam must be 'auto', a number greater than 0 or a list of them, got {self.lam!r}.")
+            return list(LAMBDAS)
+        values = list(self.lam) if isinstance(self.lam, (list, tuple, np.ndarray)) else [self.lam]
+        if not values:
+            raise ValueError("lam is an empty list: give at least one number greater than 0.")
+        return sorted((check_number("lam", value, 0.0, open_low=True) for value in values), reverse=True)
+
+    def _learn(
+        self,
+        forest: Any,
+        X: Any,
+        labels: np.ndarray,
+        row_weights: np.ndarray | None,
+        halves: np.ndarray,
+        lambdas: list[float],
+    ) -> None:
+        """Learn the weights; keep them, the trees they leave, and what these say about rows they have not seen."""
+        n = len(labels)
+        used = np.ones(n, bool) if row_weights is None else row_weights > 0
+        scale = np.ones(n) if row_weights is None else np.sqrt(row_weights * used.sum() / row_weights.sum())
+        weights = np.full((len(lambdas), forest.n_forests, forest.n_trees), 1.0 / forest.n_trees)
+        proba = np.tile(np.asarray(forest.oos_proba_)[:, -1], (len(lambdas), 1))
+        for fold, held in enumerate(_held_out(forest, X, used) if np.isfinite(lambdas).any() else []):
+            known = used[held.rows] if held.voting is None else used[held.rows] & held.voting.any(axis=1)
+            halves_known = [np.flatnonzero(known & (halves[held.rows] == half)) for half in (0, 1)]
+            silent = np.flatnonzero(~used[held.rows])
+            # From all rows for predictions; from each half for the rows of the other one, which have no say then.
+            whole = self._path(held, np.flatnonzero(known), labels, scale, lambdas)
+            first, second = (self._path(held, rows, labels, scale, lambdas) for rows in halves_known)
+            for i in np.flatnonzero(np.isfinite(lambdas)):
+                weights[i, fold] = whole[i]
+                for rows, learned in zip((*halves_known, silent), (second[i], first[i], whole[i])):
+                    proba[i, held.rows[rows]] = held.mean(learned, rows)
+        squared = [float(scale[used] ** 2 @ (line[used] - labels[used]) ** 2) for line in proba]
+        best = int(np.argmin(squared))  # of equals the greatest lambda
+        self.lambda_ = float(lambdas[best])
+        self.tree_weights_ = weights[best]
+        self.oos_proba_ = np.clip(proba[best], 0.0, 1.0)
+        kept = self.tree_weights_.ravel() > 0.0
+        self.trees_ = forest.trees_ if kept.all() else forest.trees_.take(kept)
+
+    def _path(
+        self, held: _Held, rows: np.ndarray, labels: np.ndarray, scale: np.ndarray, lambdas: list[float]
+    ) -> np.ndarray:
+        """Return the weights by these rows for each lambda, (len(lambdas), n_trees)."""
+        n_trees = held.proba.shape[1]
+        weights = np.full((len(lambdas), n_trees), 1.0 / n_trees)
+        if not len(rows):
+            return weights
+        errors = held.errors(labels, rows) * scale[held.rows[rows], None]
+        start = weights[0]
+        for i in np.flatnonzero(np.isfinite(lambdas)):
+            with ONE_THREAD:  # the same sums whatever the machine's number of cores
+                start = weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
+        return weights
+
+    @cached_property
+    def _weighted_trees(self) -> TreeArrays:
+        """The trees with leaf values that are multiplied by their weight: these are simply added up."""
+        weights = self.tree_weights_.ravel()
+        return self.trees_.scaled(weights[weights > 0.0] / self.n_forests)
+
+    def __getstate__(self) -> dict:
+        state = super().__getstate__()
+        state.pop("_weighted_trees", None)
+        return state
+
+    def _check_X(self, X: Any) -> Any:
+        check_is_fitted(self, "trees_")
+        if isinstance(X, BinnedMatrix):
+            raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
+        return check_features(self, X, reset=False)
+
+    def _as_proba(self, proba: np.ndarray) -> np.ndarray:
+        """Turn the label's probabilities (n,) into those of classes where the target had classes."""
+        if self._kind == "binary":
+            return np.column_stack([1.0 - proba, proba])
+        return proba[:, None]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities of the classes (n, 2), or of the label (n, 1)."""
+        X = self._check_X(X)
+        n_jobs = self.forest.n_jobs if self.n_jobs is None else self.n_jobs
+        equal = np.isinf(self.lambda_)
+        trees = self.trees_ if equal else self._weighted_trees
+        parts = [sum_proba(trees, block, n_jobs)[:, 0] for _, block in dense_blocks(X)]
+        proba = np.concatenate(parts)
+        return self._as_proba(proba / trees.n_trees if equal else np.minimum(proba, 1.0))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the more probable class, or 0/1 where there is one label."""
+        proba = self.predict_proba(X)
+        if self._kind == "multilabel":
+            return (proba > 0.5).astype(np.int64)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def tree_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the label by each tree of positive weight, (n_trees, n, 1)."""
+        X = self._check_X(X)
+        return np.concatenate([_each_tree(self.trees_, block) for _, block in dense_blocks(X)], axis=1)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return (n, n_trees), the node index of the leaf that each row falls into, in trees of positive weight."""
+        X = self._check_X(X)
+        return np.concatenate([self.trees_.apply(block) for _, block in dense_blocks(X)])
+
+    @property
+    def n_forests(self) -> int:
+        """Number of forests whose trees have weights: that of the folds with `KFold`, else 1."""
+        check_is_fitted(self, "trees_")
+        return len(self.tree_weights_)
+
+    @property
+    def random_cuts(self) -> bool:
+        """Whether trees draw their cuts at random instead of searching the best."""
+        return self.forest.random_cuts
+
+    @property
+    def encoding(self) -> Any:
+        """What tells the form in which the forest likes its features from others."""
+        return self.forest.encoding
+
+    def encode(self, X: Any, used: np.ndarray | None = None) -> Any:
+        """Encode columns for `fit`, as the forest does."""
+        return self.forest.encode(X, used)
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Put encoded columns of the same rows side by side."""
+        return self.forest.join(parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the trees and their weights take."""
+        check_is_fitted(self, "trees_")
+        return self.trees_.nbytes + self.tree_weights_.nbytes
+
+
+def _check_one_label(targets: Targets) -> None:
+    if targets.n_labels > 1:
+        many = "classes" if targets.kind == "multiclass" else "labels"
+        raise ValueError(
+            f"Weights of trees are learned for two classes or one label, but y has {targets.n_labels} {many}. Use the "
+            "forest without weights, or sklearn.multiclass.OneVsRestClassifier(WeightedForest(...))."
+        )
+
+
+def _each_tree(trees: TreeArrays, X: np.ndarray) -> np.ndarray:
+    proba = np.zeros((trees.n_trees, len(X), 1))
+    trees.add_proba(X, proba)
+    return proba
+
+
+def _held_out(forest: Any, X: Any, used: np.ndarray) -> Iterator[_Held]:
+    """Give what the trees of each fold say about the rows that they did not see."""
+    if not isinstance(X, BinnedMatrix):
+        X = check_features(NameHolder(), X, reset=True)
+    out_of_bag = forest.n_forests == 1
+    for fold, rows in enumerate(forest.held_rows()):
+        if out_of_bag:
+            rows = np.arange(len(used))
+        trees = forest.trees_.block(fold * forest.n_trees, (fold + 1) * forest.n_trees)
+        values = bin_values(X, rows) if isinstance(X, BinnedMatrix) else X[rows]
+        proba = np.empty((len(rows), trees.n_trees))
+        for part, block in dense_blocks(values):
+            proba[part] = _each_tree(trees, block)[:, :, 0].T
+        yield _Held(rows, proba, forest.bag_counts().T == 0 if out_of_bag else None)
+
+
+def _halves(labels: np.ndarray, groups: np.ndarray | None, seed: int) -> np.ndarray:
+    """Say for each row which half it belongs to, 0 or 1: groups stay together, both halves have both labels."""
+    units = np.arange(len(labels)) if groups is None else groups
+    first = np.unique(units, return_index=True)[1]
+    order = np.random.RandomState(seed).permutation(len(first))
+    order = order[np.argsort(labels[first[order]], kind="stable")]
+    half = np.empty(len(first), np.int64)
+    half[order] = np.arange(len(first)) % 2
+    return half[units]

@@ -1,0 +1,188 @@
+"""Weights of trees: the quadratic programme of the Siamese deep forest, solved exactly.
+
+With P of shape (N, T), where P_it > 0 if tree t is wrong on pair i, Eq. (27)-(28) of the paper ask for
+
+    min F(w) = sum_i max(0, (P w)_i)^2 + lam * |w|^2    over  w >= 0, sum(w) = 1.
+
+F is homogeneous of degree 2, so for any s > 0 the minimum is u / sum(u) with
+
+    u = argmin G(u) = F(u) + s^2 * (sum(u) - 1)^2    over  u >= 0:
+
+along u = a * w the best a gives s^2 F / (F + s^2), which grows with F(w). Only bounds are left. They are handled by a
+projected Newton method: rows with (P u)_i > 0 and variables that are not held at 0 form a small linear system; steps
+are cut back to u >= 0. The solution is sparse and few rows are on the wrong side, so that the systems are small.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, optimize
+
+_SMALL_STEP = 1e-4  # share of the promised decrease that a step must keep (Armijo)
+_MOST_HALVINGS = 40
+_ROUNDING = 1e-16  # of a margin, for the gap
+_MANY_TREES = 2000
+_ROW_BLOCK = 1 << 22  # numbers of P that are copied at a time
+
+
+class TreeWeights(NamedTuple):
+    """Solution of the weight problem.
+
+    Attributes
+    ----------
+    weights : (T,), at least 0, sum to 1
+    value : F at the weights
+    gap : at least F minus its minimum (the Frank-Wolfe gap)
+    n_rounds : Newton steps taken
+    """
+
+    weights: np.ndarray
+    value: float
+    gap: float
+    n_rounds: int
+
+
+def weight_loss(P: np.ndarray, lam: float, w: np.ndarray) -> float:
+    """Return F(w) = sum_i max(0, (P w)_i)^2 + lam * |w|^2."""
+    hinge = np.maximum(P @ w, 0.0)
+    return float(hinge @ hinge + lam * (w @ w))
+
+
+def duality_gap(P: np.ndarray, lam: float, w: np.ndarray) -> float:
+    """Return gradient(w) . w - min_t gradient(w)_t, which is at least F(w) minus the minimum of F."""
+    gradient = 2.0 * (np.maximum(P @ w, 0.0) @ P + lam * w)
+    return float(gradient @ w - gradient.min())
+
+
+def solve_tree_weights(
+    P: np.ndarray, lam: float, *, start: np.ndarray | None = None, tol: float = 1e-9, max_rounds: int = 200
+) -> TreeWeights:
+    """Return the weights that minimise F over the simplex.
+
+    Parameters
+    ----------
+    P : (N, T) of float64
+    lam : float greater than 0, on the scale of the sum over rows
+    start : (T,) or None, default=None
+        Weights to start from, those of another lam, say; None: equal ones.
+    tol : float, default=1e-9
+        The gap, as a share of F, at which to stop.
+    max_rounds : int, default=200
+        Newton steps to take at most; L-BFGS-B goes on from there if the gap is still larger.
+    """
+    n_trees = P.shape[1]
+    uniform = np.full(n_trees, 1.0 / n_trees)
+    found = _finished(P, lam, *_newton(P, lam, uniform if start is None else start, tol, max_rounds))
+    for solve in [_nnls_newton] * (n_trees <= _MANY_TREES) + [_quasi_newton]:
+        if found.gap <= tol * found.value + 2.0 * _ROUNDING * len(P):
+            break
+        other = _finished(P, lam, solve(P, lam, found.weights), found.n_rounds)
+        found = min(found, other, key=lambda solution: solution.gap)
+    return found
+
+
+def _finished(P: np.ndarray, lam: float, w: np.ndarray, rounds: int) -> TreeWeights:
+    return TreeWeights(w, weight_loss(P, lam, w), duality_gap(P, lam, w), rounds)
+
+
+def _newton(P: np.ndarray, lam: float, w: np.ndarray, tol: float, max_rounds: int) -> tuple[np.ndarray, int]:
+    """Minimise F over the simplex by projected Newton steps on G; return w and the number of steps.
+
+    Any s will do, so every step takes s^2 = F(w), and starts from the best multiple of w, which is then w / 2. A step
+    that makes G smaller makes F smaller: G(u) is at least F s^2 / (F + s^2) of u / sum(u).
+    """
+    for rounds in range(max_rounds):
+        margin = P @ w
+        hinge = np.maximum(margin, 0.0)
+        half = hinge @ P + lam * w  # half the gradient of F
+        value = half @ w
+        if value - half.min() <= 0.5 * tol * value + _ROUNDING * len(P):
+            return w, rounds
+        gradient = 0.5 * (half - value)  # half the gradient of G at w / 2
+        free = np.flatnonzero((w > 0.0) | (gradient < 0.0))
+        try:
+            step = _newton_step(P, lam, value, np.flatnonzero(margin > 0.0), free, gradient[free])
+        except linalg.LinAlgError:  # lam is lost in rounding beside P
+            return w, rounds
+        length = 1.0
+        for _ in range(_MOST_HALVINGS):
+            trial = 0.5 * w
+            trial[free] = np.maximum(trial[free] - length * step, 0.0)
+            merit = weight_loss(P, lam, trial) + value * (trial.sum() - 1.0) ** 2
+            if merit <= 0.5 * value - _SMALL_STEP * 2.0 * (gradient @ (0.5 * w - trial)):
+                break
+            length *= 0.5
+        else:
+            return w, rounds
+        w = trial / trial.sum()
+    return w, max_rounds
+
+
+def _newton_step(
+    P: np.ndarray, lam: float, scale: float, rows: np.ndarray, free: np.ndarray, gradient: np.ndarray
+) -> np.ndarray:
+    """Solve (P_AF' P_AF + lam I + s^2 1 1') x = gradient for wrong rows A and free variables F."""
+    n, k = len(rows), len(free)
+    if n < k:  # by rows: (lam I + Q'Q)^-1 g = (g - Q' (lam I + Q Q')^-1 Q g) / lam
+        Q = np.empty((n + 1, k))
+        Q[:n] = P[np.ix_(rows, free)]
+        Q[n] = np.sqrt(scale)
+        small = Q @ Q.T
+        small.flat[:: n + 2] += lam
+        inner = linalg.cho_solve(linalg.cho_factor(small, overwrite_a=True, check_finite=False), Q @ gradient)
+        return (gradient - inner @ Q) / lam
+    H = np.full((k, k), scale)
+    H.flat[:: k + 1] += lam
+    step = max(1, _ROW_BLOCK // k)
+    for first in range(0, n, step):
+        Q = P[np.ix_(rows[first : first + step], free)]
+        H += Q.T @ Q
+    return linalg.cho_solve(linalg.cho_factor(H, overwrite_a=True, check_finite=False), gradient)
+
+
+def _nnls_newton(P: np.ndarray, lam: float, w: np.ndarray) -> np.ndarray:
+    """Minimise F by Newton steps whose bounds are handled exactly, by non-negative least squares.
+
+    Slower than projected steps, but not led astray where lam is very small and most trees end at 0.
+    """
+    value = weight_loss(P, lam, w)
+    for _ in range(100):
+        wrong = P[P @ w > 0.0]
+        s = np.sqrt(value)
+        A = np.vstack([wrong, np.diag(np.full(len(w), np.sqrt(lam))), np.full(len(w), s)])
+        b = np.zeros(len(A))
+        b[-1] = s
+        try:
+            u, _ = optimize.nnls(A, b, maxiter=10 * len(w))
+        except RuntimeError:  # too many rounds
+            return w
+        if not u.sum() > 0.0:
+            return w
+        target = u / u.sum()
+        length = 1.0
+        while length > 1e-12:
+            trial = w + length * (target - w)
+            trial_value = weight_loss(P, lam, trial)
+            if trial_value < value:
+                break
+            length *= 0.5
+        else:
+            return w
+        w, value = trial, trial_value
+    return w
+
+
+def _quasi_newton(P: np.ndarray, lam: float, w: np.ndarray) -> np.ndarray:
+    """Minimise F by L-BFGS-B on G."""
+    scale = weight_loss(P, lam, w)
+
+    def merit(u: np.ndarray) -> tuple[float, np.ndarray]:
+        hinge = np.maximum(P @ u, 0.0)
+        excess = u.sum() - 1.0
+        value = hinge @ hinge + lam * (u @ u) + scale * excess**2
+        return float(value) / scale, 2.0 * (hinge @ P + lam * u + scale * excess) / scale
+
+    found = optimize.minimize(
+        merit, 0.5 * w, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(w), options={"ftol": 1e-16}
+    )
+    return found.x / found.x.sum() if found.x.sum() > 0.0 else w

@@ -1,0 +1,208 @@
+"""Pairs of points: what users give, and rows that a cascade learns from."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from sylvan._validation import NameHolder, check_features, check_integer, check_number
+from sylvan.base import warn_user
+
+_LISTED = 2_000_000  # pairs that are listed to draw from; of more, pairs are tried until there are enough
+_EXPECTED = (
+    "Expected pairs of points, an array of shape (n_pairs, 2, n_features), or pairs of row numbers, (n_pairs, 2), with "
+    "preprocessor=X."
+)
+
+
+def check_points(X: Any, name: str = "X") -> np.ndarray:
+    """Return points as a dense float array (n, n_features); NaN stands for a missing value."""
+    try:
+        X = check_features(NameHolder(), X, reset=True)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def read_preprocessor(preprocessor: Any) -> np.ndarray | Callable | None:
+    """Return what gives points their values: an array of points, a function, or None."""
+    if preprocessor is None or callable(preprocessor):
+        return preprocessor
+    return check_points(preprocessor, "preprocessor")
+
+
+def check_pairs(pairs: Any, points: np.ndarray | Callable | None, n_features: int | None = None) -> np.ndarray:
+    """Return pairs of points (n_pairs, 2, n_features).
+
+    `points` is an array of all points, a function of row numbers (or other marks) that gives points, or None.
+    """
+    if sparse.issparse(pairs):
+        raise TypeError(f"Pairs cannot be a sparse matrix. {_EXPECTED}")
+    try:
+        pairs = np.asarray(pairs)
+    except ValueError as error:
+        raise ValueError(f"Pairs have points of different lengths. {_EXPECTED}") from error
+    if pairs.ndim not in (2, 3) or pairs.shape[1] != 2:
+        hint = ""
+        if pairs.ndim == 2 and pairs.shape[1] % 2 == 0:
+            hint = " If rows hold both points, one after the other: pairs.reshape(len(pairs), 2, -1)."
+        raise ValueError(f"Pairs have shape {pairs.shape}. {_EXPECTED}{hint}")
+    if not len(pairs):
+        raise ValueError("There are 0 pairs: at least one is needed.")
+    if pairs.ndim == 2:
+        pairs = _look_up(pairs, points)
+    if pairs.shape[2] == 0:
+        raise ValueError("Points have no features.")
+    flat = check_points(pairs.reshape(2 * len(pairs), -1), "pairs")
+    if n_features is not None and flat.shape[1] != n_features:
+        raise ValueError(f"Points have {flat.shape[1]} features, but {n_features} were learned from.")
+    return flat.reshape(len(pairs), 2, -1)
+
+
+def _look_up(pairs: np.ndarray, points: np.ndarray | Callable | None) -> np.ndarray:
+    """Return the points that pairs of marks stand for."""
+    if points is None:
+        raise ValueError(
+            "Pairs of shape (n_pairs, 2) are taken for row numbers, but there is no preprocessor: give preprocessor=X, "
+            "the points, when the estimator is made, or pairs of points of shape (n_pairs, 2, n_features)."
+        )
+    if callable(points):
+        marks, at = np.unique(pairs.ravel(), return_inverse=True)
+        found = check_points(points(marks), "preprocessor")
+        if len(found) != len(marks):
+            raise ValueError(f"preprocessor returned {len(found)} points for {len(marks)} marks.")
+        return found[at].reshape(*pairs.shape, -1)
+    if pairs.dtype.kind == "f" and np.isfinite(pairs).all() and (pairs == np.floor(pairs)).all():
+        pairs = pairs.astype(np.int64)
+    if pairs.dtype.kind not in "iu":
+        raise ValueError(
+            f"Pairs of shape (n_pairs, 2) must hold row numbers of the preprocessor, got {pairs.dtype} values."
+        )
+    wrong = (pairs < 0) | (pairs >= len(points))
+    if wrong.any():
+        row, side = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"Pair {row} names point {pairs[row, side]}, but the preprocessor has points 0 to {len(points) - 1}."
+        )
+    return points[pairs]
+
+
+def check_similarity(y: Any, n: int) -> np.ndarray:
+    """Return y of n pairs, +1 similar and -1 dissimilar, as (n,) bool: dissimilar."""
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None: +1 similar, -1 dissimilar.")
+    y = np.asarray(y)
+    if y.shape != (n,):
+        raise ValueError(f"y must have one value for each of the {n} pairs, got shape {y.shape}.")
+    if y.dtype.kind not in "biuf":
+        try:
+            y = y.astype(float)
+        except (TypeError, ValueError):
+            raise ValueError("y must be +1 for similar and -1 for dissimilar pairs, as numbers.") from None
+    if pd.isna(y).any():
+        raise ValueError(f"y contains NaN for pair {int(np.flatnonzero(pd.isna(y))[0])}: leave such pairs out.")
+    values = set(np.unique(y).tolist())
+    if values <= {0, 1} and values != {1}:
+        raise ValueError(
+            "y must be +1 for similar and -1 for dissimilar pairs, got 0 and 1. If 1 means similar: 2 * y - 1; if 1 "
+            "means dissimilar: 1 - 2 * y."
+        )
+    if not values <= {-1, 1}:
+        raise ValueError(f"y must be +1 for similar and -1 for dissimilar pairs, got {sorted(values)[:5]}.")
+    return y < 0
+
+
+def pair_rows(pairs: np.ndarray, features: str, swap: bool = False) -> np.ndarray:
+    """Return a row for each pair (n, 2 * n_features).
+
+    "concatenate": both points, in their order or swapped; "difference": |a - b| and a + b, which know no order.
+    """
+    a, b = pairs[:, 0], pairs[:, 1]
+    if features == "difference":
+        return np.hstack([np.abs(a - b), a + b])
+    return np.hstack([b, a] if swap else [a, b])
+
+
+def draw_pairs(
+    y: Any, n_pairs: int, *, similar: float = 0.5, random_state: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw pairs of points by their classes: similar pairs have the same class.
+
+    Parameters
+    ----------
+    y : (n,) classes of the points
+    n_pairs : int
+        Number of pairs. No pair is drawn twice, in either order, and no point is paired with itself.
+    similar : float, default=0.5
+        Share of similar pairs. If there are not enough of one kind, there are fewer pairs, with a warning.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    pairs : (n_pairs, 2), row numbers
+    similarity : (n_pairs,), +1 similar, -1 dissimilar
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sylvan.siamese import draw_pairs
+    >>> y = np.array(["a", "a", "b", "b", "b"])
+    >>> pairs, similarity = draw_pairs(y, 6, random_state=0)
+    >>> bool(((y[pairs[:, 0]] == y[pairs[:, 1]]) == (similarity > 0)).all()), similarity.sum()
+    (True, np.int64(0))
+    """
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) < 2:
+        raise ValueError(f"y must hold the classes of at least two points, got shape {y.shape}.")
+    if pd.isna(y).any():
+        raise ValueError(f"y contains NaN for point {int(np.flatnonzero(pd.isna(y))[0])}: leave such points out.")
+    n_pairs = check_integer("n_pairs", n_pairs, 1)
+    share = check_number("similar", similar, 0.0, 1.0)
+    random_state = check_random_state(random_state)
+    code = np.unique(y, return_inverse=True)[1]
+    sizes = np.bincount(code)
+    there = int((sizes * (sizes - 1) // 2).sum())
+    wanted = {True: round(share * n_pairs), False: n_pairs - round(share * n_pairs)}
+    available = {True: there, False: len(y) * (len(y) - 1) // 2 - there}
+    for kind, name in ((True, "similar"), (False, "dissimilar")):
+        if wanted[kind] > available[kind]:
+            warn_user(f"There are only {available[kind]} {name} pairs, {wanted[kind]} were asked for.", name)
+            wanted[kind] = available[kind]
+    drawn = [_draw_kind(code, kind, number, random_state) for kind, number in wanted.items()]
+    pairs = np.concatenate(drawn)
+    similarity = np.repeat([1, -1], [len(part) for part in drawn])
+    order = random_state.permutation(len(pairs))
+    pairs, similarity = pairs[order], similarity[order]
+    turned = random_state.rand(len(pairs)) < 0.5
+    pairs[turned] = pairs[turned, ::-1]
+    return pairs, similarity
+
+
+def _draw_kind(code: np.ndarray, similar: bool, number: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Draw different pairs i < j of one kind."""
+    n = len(code)
+    if n * (n - 1) // 2 <= _LISTED:
+        i, j = np.triu_indices(n, 1)
+        those = np.flatnonzero((code[i] == code[j]) == similar)
+        chosen = random_state.choice(those, number, replace=False)
+        return np.column_stack([i[chosen], j[chosen]])
+    sizes = np.bincount(code)
+    members = np.argsort(code, kind="stable")
+    start = np.cumsum(sizes) - sizes
+    found = np.empty(0, np.int64)
+    while len(found) < number:
+        if similar:  # a class by its number of pairs, then two of its members
+            chance = sizes * (sizes - 1.0)
+            chosen = random_state.choice(len(sizes), 2 * number, p=chance / chance.sum())
+            i, j = (members[start[chosen] + (random_state.rand(2 * number) * sizes[chosen]).astype(int)] for _ in "ij")
+            right = i != j
+        else:
+            i, j = random_state.randint(n, size=(2, 2 * number))
+            right = code[i] != code[j]
+        marks = np.minimum(i, j)[right].astype(np.int64) * n + np.maximum(i, j)[right]
+        both = np.concatenate([found, marks])
+        found = both[np.sort(np.unique(both, return_index=True)[1])]  # in the order of drawing
+    return np.column_stack(np.divmod(found[:number], n))
