@@ -86,7 +86,9 @@ def draw(X, y, variant, n_pairs, repeat):
             every = len(y) * (len(y) - 1) // 2
             total = min(n_pairs + n_test, every)
             similar = min(there, total // 2) / total
-            pairs, similarity = draw_pairs(y, total, similar=max(similar, 1 - (every - there) / total), random_state=repeat)
+            pairs, similarity = draw_pairs(
+                y, total, similar=max(similar, 1 - (every - there) / total), random_state=repeat
+            )
         cut = round(0.6 * len(pairs))
         return X[pairs[:cut]], similarity[:cut], X[pairs[cut:]], similarity[cut:]
     parts = train_test_split(np.arange(len(X)), test_size=0.4, random_state=repeat)
@@ -122,3 +124,239 @@ def run_cell(dataset, variant, n_pairs, n_trees, repeat, method):
         "similar": float((test_similarity > 0).mean()),
         "seconds": time.process_time() - began,
     }
+
+
+def run_missing(cells, out, function, key, n_jobs):
+    """Run the cells that are not in the file yet; add each to it when it is done."""
+    done = set()
+    if out.exists():
+        done = {tuple(line) for line in pd.read_csv(out)[key].itertuples(index=False)}
+    missing = [cell for cell in cells if tuple(cell) not in done]
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(delayed(function)(*cell) for cell in missing)
+    for number, line in enumerate(results, start=1):
+        pd.DataFrame([line]).to_csv(out, mode="a", header=not out.exists(), index=False)
+        print(
+            f"{number} of {len(missing)}: {', '.join(map(str, (line[k] for k in key)))} {line['accuracy']:.3f}",
+            flush=True,
+        )
+
+
+def report(results, published):
+    """Print the means, the comparison with equal weights, and that with the published figures."""
+    columns = [c for c in ("variant", "n_pairs", "n_trees", "dataset") if c in results]
+    table = results.pivot_table(index=columns, columns="method", values="accuracy")
+    table.insert(0, "repeats", results.groupby(columns)["repeat"].nunique())
+    print(table.round(3).to_string(), "\n")
+    for name in (c.removeprefix("SDF") for c in table.columns if c.startswith("SDF")):
+        if f"gcForest{name}" in table:
+            print(f"SDF{name} - gcForest{name}:")
+            paired_test(results, f"SDF{name}", f"gcForest{name}")
+    if published is None:
+        return
+    theirs = pd.read_csv(published)
+    theirs["dataset"] = theirs["dataset"].replace(PUBLISHED_NAMES)
+    theirs = theirs[(theirs["method"] == "SDF") & theirs["dataset"].isin(SETS)]
+    best = theirs[theirs["n_trees"] == 700].set_index(["n_pairs", "dataset"])["accuracy"]
+    lines = []
+    for at, row in table.iterrows():
+        variant, n_pairs, n_trees, dataset = at
+        if (n_pairs, dataset) in best.index:
+            gain = row["SDF"] - best[n_pairs, dataset]
+            lines.append(
+                (variant, n_pairs, n_trees, dataset, best[n_pairs, dataset], round(row["SDF"], 3), round(gain, 3))
+            )
+    gains = pd.DataFrame(
+        lines, columns=["variant", "n_pairs", "n_trees", "dataset", "published, 700 trees", "ours", "gain"]
+    )
+    print(gains.to_string(index=False))
+    print(f"{(gains['gain'] >= -0.03).sum()} of {len(gains)} within 0.03 of the published or better")
+
+
+def paired_test(results, one, other):
+    """Compare two methods on the same pairs: by repeat, and by the means of data sets."""
+    columns = [c for c in ("variant", "n_pairs", "n_trees", "dataset", "repeat") if c in results]
+    wide = results.pivot_table(index=columns, columns="method", values="accuracy")[[one, other]].dropna()
+    gain = wide[one] - wide[other]
+    by_set = gain.groupby([c for c in ("dataset",) if c in results] or columns[:1]).mean()
+    for name, part in [("all", gain), *(list(gain.groupby("variant")) if "variant" in results else [])]:
+        sets = part.groupby("dataset").mean()
+        test = stats.ttest_1samp(sets, 0.0)
+        signed = stats.wilcoxon(sets) if (sets != 0).any() else None
+        print(
+            f"  {name}: mean {part.mean():+.4f} over {len(part)} runs; by data set ({len(sets)}): t-test p = "
+            f"{test.pvalue:.3f}, Wilcoxon p = {signed.pvalue if signed else 1.0:.3f}, better on {(sets > 0).sum()}"
+        )
+    print("  by data set:", ", ".join(f"{name} {value:+.4f}" for name, value in by_set.items()), "\n")
+
+
+# ---------------------------------------------------------------------------------------------- digits
+
+
+def load_images(name):
+    """Return images as rows, their classes and their shape."""
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        return X, y, (8, 8)
+    folder = Path(os.environ["SYLVAN_DATA"])
+    with gzip.open(folder / "mnist-t10k-images-idx3-ubyte.gz") as images:
+        X = np.frombuffer(images.read(), np.uint8, offset=16)
+    with gzip.open(folder / "mnist-t10k-labels-idx1-ubyte.gz") as labels:
+        y = np.frombuffer(labels.read(), np.uint8, offset=8)
+    return X.reshape(-1, 784).astype(np.float32), y, (28, 28)
+
+
+def run_digits(dataset, variant, n_pairs, n_trees, repeat, method):
+    """Fit with or without scanning."""
+    warnings.simplefilter("ignore")
+    X, y, shape = load_images(dataset)
+    pairs, similarity, test_pairs, test_similarity = draw(X, y, variant, n_pairs, repeat)
+    options = {"lam": np.inf} if method.startswith("gcForest") else {}
+    if method.endswith("difference"):
+        options["pair_features"] = "difference"
+    elif method.endswith("scanning"):
+        options["scanning"] = shape
+        if dataset == "mnist":  # as for a shape, but fewer windows
+            kinds = {"pooling": 2, "passthrough": True, "min_samples_leaf": 1, "stride": 3}
+            options["scanning"] = MultiGrainedScanning(shape, pairs=True, **kinds)
+    began = time.process_time()
+    model = SiameseDeepForest(n_trees, random_state=repeat, **options).fit(pairs, similarity)
+    return {
+        **dict(zip(KEY, (dataset, variant, n_pairs, n_trees, repeat, method))),
+        "accuracy": float((model.predict(test_pairs) == test_similarity).mean()),
+        "layers": model.n_layers_,
+        "seconds": time.process_time() - began,
+    }
+
+
+# ---------------------------------------------------------------------------------------------- speed
+
+
+def held_out_errors(n_pairs, n_trees, repeat=0):
+    """Return P of each fold of a forest on pairs of digits, and the pairs."""
+    X, y, _ = load_images("digits")
+    pairs, similarity = draw_pairs(y, n_pairs, random_state=repeat)
+    rows = X[pairs].reshape(n_pairs, -1)
+    forest = RandomForest(n_trees, out_of_sample=KFold(3), random_state=repeat).fit(rows, similarity)
+    problems = []
+    for fold, held in enumerate(forest.held_rows()):
+        trees = forest.trees_.block(fold * n_trees, (fold + 1) * n_trees)
+        proba = np.zeros((n_trees, len(held), 1))
+        trees.add_proba(rows[held], proba)  # of class +1, similar
+        problems.append(-similarity[held, None] * (2.0 * proba[:, :, 0].T - 1.0))
+    return problems, rows, similarity
+
+
+def time_weights():
+    """Time the weight problems of a layer, and of many pairs."""
+    n_pairs, n_trees = 2000, 1000
+    problems, rows, similarity = held_out_errors(n_pairs, n_trees)
+    for lam in (1.0, 0.1, 0.01, 0.001, 0.0001):
+        peer, whole, halves, gaps = [], [], [], []
+        for repeat in range(3):
+            began = time.process_time()
+            RandomForestClassifier(n_trees, random_state=repeat).fit(rows, similarity)
+            peer.append(time.process_time() - began)
+            began = time.process_time()
+            for _ in range(4):  # forests
+                solved = [solve_tree_weights(P, lam * len(P)) for P in problems]
+            whole.append(time.process_time() - began)
+            gaps += [found.gap / found.value for found in solved]
+            began = time.process_time()
+            for _ in range(4):
+                for P in problems:
+                    for half in (P[::2], P[1::2]):
+                        solve_tree_weights(half, lam * len(half))
+            halves.append(time.process_time() - began)
+        print(
+            f"lambda {lam:g}: 12 problems {np.median(whole):.2f} s, 24 of half the pairs {np.median(halves):.2f} s, "
+            f"scikit-learn RandomForestClassifier(1000) {np.median(peer):.2f} s: "
+            f"{(np.median(whole) + np.median(halves)) / np.median(peer):.2f}x; relative gap {max(gaps):.0e}",
+            flush=True,
+        )
+    # Many pairs: trees that were grown on other pairs.
+    X, y, _ = load_images("digits")
+    pairs, similarity = draw_pairs(y, 105_000, random_state=1)
+    rows = X[pairs].reshape(len(pairs), -1)
+    forest = RandomForest(500, random_state=1).fit(rows[:5000], similarity[:5000])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    P = forest.tree_proba(rows[5000:])[:, :, 1].T * 2.0 - 1.0
+    P = np.ascontiguousarray(P * -similarity[5000:, None])
+    for n in (1000, 3000, 10_000, 30_000, 100_000):
+        began = time.process_time()
+        found = solve_tree_weights(P[:n], 0.01 * n, tol=1e-6)
+        seconds = time.process_time() - began
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(
+            f"{n} pairs x 500 trees: {seconds:.2f} s, {1e6 * seconds / n:.0f} microseconds per pair, relative gap "
+            f"{found.gap / found.value:.0e}, {found.n_rounds} rounds, {(found.weights > 0).sum()} trees kept; peak "
+            f"{peak:.2f} GiB ({before / 2**20:.2f} before the predictions)",
+            flush=True,
+        )
+
+
+def time_scanning():
+    """Time three grains of scikit-learn's digits against scikit-learn's forests on the same windows."""
+    X, y = load_digits(return_X_y=True)
+    for n_trees in (30, 100):
+        ours, theirs = [], []
+        for repeat in range(3):
+            scanning = MultiGrainedScanning((8, 8), n_trees=n_trees, random_state=repeat)
+            began = time.process_time()
+            scanning.fit_transform(X, y)
+            ours.append(time.process_time() - began)
+            began = time.process_time()
+            for side in (2, 3, 4):
+                windows = np.lib.stride_tricks.sliding_window_view(X.reshape(-1, 8, 8), (side, side), axis=(1, 2))
+                rows = windows.reshape(-1, side * side)
+                target = np.repeat(y, len(rows) // len(y))
+                options = {"n_estimators": n_trees, "min_samples_leaf": 10, "random_state": repeat}
+                RandomForestClassifier(**options).fit(rows, target)
+                ExtraTreesClassifier(max_features=1, **options).fit(rows, target)
+            theirs.append(time.process_time() - began)
+        print(
+            f"{n_trees} trees: scanning, 3 folds, out-of-sample features {np.median(ours):.1f} s, scikit-learn's "
+            f"forests fitted once on all windows {np.median(theirs):.1f} s: {np.median(ours) / np.median(theirs):.2f}x",
+            flush=True,
+        )
+    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["accuracy", "digits", "weights", "scanning"])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--report", type=Path, nargs="?", const=Path(), help="print tables of --out; published figures")
+    parser.add_argument("--datasets", nargs="+")
+    parser.add_argument("--variants", nargs="+", default=["shared", "strict"])
+    parser.add_argument("--pairs", nargs="+", type=int, default=[1000, 2000])
+    parser.add_argument("--trees", nargs="+", type=int, default=[700])
+    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--first-repeat", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    if options.what == "weights":
+        return time_weights()
+    if options.what == "scanning":
+        return time_scanning()
+    if options.out is None:
+        parser.error("--out is needed")
+    if options.report is not None:
+        return report(pd.read_csv(options.out), None if options.report == Path() else options.report)
+    digits = options.what == "digits"
+    cells = [
+        (dataset, variant, n_pairs, n_trees, repeat, method)
+        for repeat in range(options.first_repeat, options.first_repeat + options.repeats)
+        for n_trees in options.trees
+        for n_pairs in options.pairs
+        for variant in options.variants
+        for dataset in options.datasets or (("digits",) if digits else SETS)
+        for method in options.methods or (("SDF", "SDF scanning") if digits else ("gcForest", "SDF"))
+        if not (dataset == "lung-cancer" and n_pairs != min(options.pairs))  # it has 496 pairs
+    ]
+    run_missing(cells, options.out, run_digits if digits else run_cell, KEY, options.jobs)
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,10 @@
 """Sylvan: deep forests for tabular data with incomplete labels.
 
 The algorithms are functions that return a configured `DeepForestClassifier`: `cafe_slc`, `slcforest`, `gcforest`, ...
-(`sylvan.algorithms` has the table). Their parts are in `sylvan.forests`, `sylvan.augment`, `sylvan.impute` and
-`sylvan.length`; `sylvan.datasets` has data and readers, `sylvan.measures` multi-label measures. All are imported when
-they are first used, so that `import sylvan` costs next to nothing.
+(`sylvan.algorithms` has the table). Their parts are in `sylvan.forests`, `sylvan.augment`, `sylvan.impute`,
+`sylvan.length` and `sylvan.scanning` (images and sequences); `SiameseDeepForest` learns from pairs (`sylvan.siamese`).
+`sylvan.datasets` has data and readers, `sylvan.measures` multi-label measures. All are imported when they are first
+used, so that `import sylvan` costs next to nothing.
 """
 
 from importlib import import_module

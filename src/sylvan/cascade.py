@@ -84,7 +84,8 @@ class DeepForestClassifier(
         How layers are scored. None: by the forests' out-of-sample probabilities, which is honest where features of
         training rows are out-of-sample too. k: the cascade is also grown k times without a k-th of the rows (or
         groups), which it judges as new ones; scores and `oos_proba_` come from there, at k + 1 times the work. For
-        augmenters whose features are not out-of-sample, such as `Interactions`.
+        augmenters whose features are not out-of-sample, such as `Interactions`. (`scanning` is fitted once, on all rows:
+        its features are out-of-sample, but their forests have seen other rows of the fold.)
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     trust_zeros : "auto", True or False, default="auto"

@@ -125,9 +125,11 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
         In front of a cascade: layer t sees the answers of one window size only, the sizes in turn.
     forests : list of forests or None, default=None
         Their `out_of_sample=KFold(k)` cuts samples, not windows, into folds. None: a `RandomForest` and a
-        `CompletelyRandomForest` of `n_trees` trees, leaves of 10 windows and 3 folds.
+        `CompletelyRandomForest` with 3 folds.
     n_trees : int, default=30
         Trees of each forest and fold, if `forests` is None.
+    min_samples_leaf : int or float, default=10
+        Windows that each leaf must have, if `forests` is None. 1 takes more time and memory; for pairs it is better.
     n_jobs : int or None, default=None
         Blocks of trees that are worked on at a time; None leaves it to the forests.
     random_state : int, RandomState or None, default=None
@@ -175,6 +177,7 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
         grain_cycle: bool = False,
         forests: Any = None,
         n_trees: int = 30,
+        min_samples_leaf: Any = 10,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -188,6 +191,7 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
         self.grain_cycle = grain_cycle
         self.forests = forests
         self.n_trees = n_trees
+        self.min_samples_leaf = min_samples_leaf
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -381,7 +385,7 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
     def _check_forests(self) -> list[Any]:
         if self.forests is None:
             check_integer("n_trees", self.n_trees, 1)
-            options: dict[str, Any] = {"min_samples_leaf": 10, "out_of_sample": KFold(3)}
+            options: dict[str, Any] = {"min_samples_leaf": self.min_samples_leaf, "out_of_sample": KFold(3)}
             return [RandomForest(self.n_trees, **options), CompletelyRandomForest(self.n_trees, **options)]
         if not isinstance(self.forests, (list, tuple)) or not self.forests:
             raise ValueError(f"forests must be None or a list of at least one forest, got {self.forests!r}.")

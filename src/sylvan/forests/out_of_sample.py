@@ -139,6 +139,27 @@ def _split(
     n: int, k: int, seed: int, codes: np.ndarray | None, groups: np.ndarray | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split n rows into k folds: keep groups together if given, and shares of the classes if given."""
+    if groups is not None and codes is not None:
+        of_group = _class_of_groups(codes, groups)
+        if of_group is not None and np.bincount(of_group).min(initial=k) >= k:
+            for train, held in _split(len(of_group), k, seed, of_group, None):
+                yield np.flatnonzero(np.isin(groups, train)), np.flatnonzero(np.isin(groups, held))
+            return
+    yield from _split_rows(n, k, seed, codes, groups)
+
+
+def _class_of_groups(codes: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
+    """Return the class of each group, if groups are equally large and have one class each, as pairs in both orders."""
+    sizes = np.bincount(groups)
+    first = np.unique(groups, return_index=True)[1]
+    if (sizes == sizes[0]).all() and (codes == codes[first][groups]).all():
+        return np.unique(codes[first], return_inverse=True)[1]
+    return None
+
+
+def _split_rows(
+    n: int, k: int, seed: int, codes: np.ndarray | None, groups: np.ndarray | None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     if groups is None:
         splitter = _PlainKFold if codes is None else StratifiedKFold
     else:

@@ -159,7 +159,8 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         labels = np.diff(targets.start.astype(np.int64)) > 0
         row_weights, _ = check_weights(sample_weight, n)
         halves = _halves(labels, check_groups(groups, n), seed)
-        self._learn(forest, X, labels, row_weights, halves, lambdas)
+        with ONE_THREAD:  # the same sums whatever the machine's number of cores
+            self._learn(forest, X, labels, row_weights, halves, lambdas)
         self._kind = targets.kind
         self.classes_, self.n_labels_ = forest.classes_, 1
         for name in ("feature_names_in_", "label_names_in_"):
@@ -238,8 +239,7 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         errors = held.errors(labels, rows) * scale[held.rows[rows], None]
         start = weights[0]
         for i in np.flatnonzero(np.isfinite(lambdas)):
-            with ONE_THREAD:  # the same sums whatever the machine's number of cores
-                start = weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
+            start = weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
         return weights
 
     @cached_property
