@@ -84,8 +84,8 @@ class DeepForestClassifier(
         How layers are scored. None: by the forests' out-of-sample probabilities, which is honest where features of
         training rows are out-of-sample too. k: the cascade is also grown k times without a k-th of the rows (or
         groups), which it judges as new ones; scores and `oos_proba_` come from there, at k + 1 times the work. For
-        augmenters whose features are not out-of-sample, such as `Interactions`. (`scanning` is fitted once, on all rows:
-        its features are out-of-sample, but their forests have seen other rows of the fold.)
+        augmenters whose features are not out-of-sample, such as `Interactions`. (`scanning` is fitted once, on all
+        rows: its features are out-of-sample, but their forests have seen other rows of the fold.)
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     trust_zeros : "auto", True or False, default="auto"
@@ -331,6 +331,8 @@ class DeepForestClassifier(
         if self.n_jobs is not None:
             scanning.set_params(n_jobs=self.n_jobs)
         labels = pd.DataFrame(weak.observed)
+        if weights is not None:  # labels of rows of weight 0 have no say in how folds are drawn
+            labels[weights == 0] = labels[weights > 0].iloc[0].to_numpy()
         labels.columns = pd.Index([str(name) for name in _label_names(weak.targets)], tupleize_cols=False)
         X = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
         self.scanning_ = scanning
@@ -502,11 +504,11 @@ class DeepForestClassifier(
 
     def _input_names(self) -> np.ndarray:
         """Return names of the columns that the first layer sees."""
-        if self.scanning_ is not None:
-            return self.scanning_.get_feature_names_out()
         names = getattr(self, "feature_names_in_", None)
-        names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else names
-        return np.asarray([str(name) for name in names], dtype=object)
+        names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+        if self.scanning_ is not None:
+            return self.scanning_.get_feature_names_out(names)
+        return np.asarray(names, dtype=object)
 
 
 def _present(proba: np.ndarray, frequency: np.ndarray, n_observed: np.ndarray) -> np.ndarray:

@@ -223,61 +223,82 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
         return out[0]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, out: list[np.ndarray] | None) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_grains", "_models", "_shape")]:
+        """Fit the forests; put the training samples' features into `out`, if given."""
+        self._forget()
+        try:
+            self._fit_grains(X, y, sample_weight, groups, out)
+        except BaseException:
+            self._forget()  # an interrupted fit leaves nothing half done
+            raise
+
+    def _forget(self) -> None:
+        private = ("_shape", "_grains", "_models", "_label_names", "_n_forests")
+        for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             del self.__dict__[name]
+
+    def _fit_grains(self, X: Any, y: Any, sample_weight: Any, groups: Any, out: list[np.ndarray] | None) -> None:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True)
         targets = check_targets(y)
         check_rows(X.shape[0], targets)
-        shape = _check_shape(self.shape, X.shape[1], bool(self.pairs))
-        grains = self._check_grains(shape)
         templates = self._check_forests()
         random_state = check_random_state(self.random_state)
         weights, _ = check_weights(sample_weight, X.shape[0])
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0
-        fits = templates[0].out_of_sample.plan(targets, used, False, random_state, check_groups(groups, X.shape[0]))
-        self._shape, self._grains = shape, grains
-        self.grains_ = [grain.size for grain in grains]
-        self.n_windows_ = [grain.n_windows for grain in grains]
+        folds = templates[0].out_of_sample.plan(targets, used, False, random_state, check_groups(groups, X.shape[0]))
+        self._shape = _check_shape(self.shape, X.shape[1], bool(self.pairs))
+        self._grains = self._check_grains(self._shape)
+        self.grains_ = [grain.size for grain in self._grains]
+        self.n_windows_ = [grain.n_windows for grain in self._grains]
         self.n_labels_ = targets.n_labels
         self._label_names = _label_names(targets)
         self._n_forests = len(templates)
         features = None if out is None else np.empty((X.shape[0], self.n_features_out_))
-        labels = dense_labels(targets)
-        images = self._images(X)
+        labels, images = dense_labels(targets), self._images(X)
         self._models: list[list[list[Any]]] = []  # by grain, forest and fold
         start = 0
-        for grain in grains:
-            fitted: list[list[Any]] = [[] for _ in templates]
-            for fit in fits:
-                drawn = _draw_windows(grain, self.window_subsample, len(fit.train), random_state)
-                windows = _take_windows(grain, images, fit.train, drawn)
-                repeated = np.repeat(fit.train, drawn.shape[1])
-                row_weights = None if weights is None else weights[repeated]
-                encoded: dict[Any, Any] = {}
-                for slot, template in enumerate(templates):
-                    forest = clone(template).set_params(
-                        out_of_sample=None, random_state=random_state.randint(_MAX_SEED)
-                    )
-                    if self.n_jobs is not None:
-                        forest.set_params(n_jobs=self.n_jobs)
-                    if forest.encoding not in encoded:
-                        encoded[forest.encoding] = forest.encode(windows)
-                    forest.fit(encoded[forest.encoding], labels[repeated], sample_weight=row_weights)
-                    fitted[slot].append(forest)
-                del windows, encoded
+        for grain in self._grains:
+            by_fold = []
+            for fold in folds:
+                forests = self._fit_fold(grain, templates, images, labels, weights, fold.train, random_state)
+                by_fold.append(forests)
                 if features is not None:
-                    last = [[models[-1]] for models in fitted]
-                    width = self._width(grain)
-                    for rows, answers in self._answers(grain, last, images, fit.held):
-                        features[rows, start : start + width] = answers
-            self._models.append(fitted)
+                    columns = slice(start, start + self._width(grain))
+                    for rows, answers in self._answers(grain, [[forest] for forest in forests], images, fold.held):
+                        features[rows, columns] = answers
+            self._models.append([list(forests) for forests in zip(*by_fold)])
             start += self._width(grain)
         if out is not None and features is not None:
             if self.passthrough:
                 features[:, start:] = _dense(X)
             out.append(features)
+
+    def _fit_fold(
+        self,
+        grain: _Grain,
+        templates: list[Any],
+        images: np.ndarray,
+        labels: np.ndarray,
+        weights: np.ndarray | None,
+        rows: np.ndarray,
+        random_state: np.random.RandomState,
+    ) -> list[Any]:
+        """Return forests that have learned from windows of these rows."""
+        drawn = _draw_windows(grain, self.window_subsample, len(rows), random_state)
+        windows = _take_windows(grain, images, rows, drawn)
+        repeated = np.repeat(rows, drawn.shape[1])
+        encoded: dict[Any, Any] = {}
+        forests = []
+        for template in templates:
+            forest = clone(template).set_params(out_of_sample=None, random_state=random_state.randint(_MAX_SEED))
+            if self.n_jobs is not None:
+                forest.set_params(n_jobs=self.n_jobs)
+            if forest.encoding not in encoded:
+                encoded[forest.encoding] = forest.encode(windows)
+            sample_weight = None if weights is None else weights[repeated]
+            forests.append(forest.fit(encoded[forest.encoding], labels[repeated], sample_weight=sample_weight))
+        return forests
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the features of new samples, (n, n_features_out)."""
@@ -410,7 +431,7 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
             else:
                 sizes = [(max(1, round(height / part)), max(1, round(width / part))) for part in parts]
             sizes = list(dict.fromkeys(sizes))
-        elif isinstance(self.windows, (str, Integral)) or not len(self.windows):
+        elif not isinstance(self.windows, (list, tuple, np.ndarray)) or not len(self.windows):
             raise ValueError(f"windows must be 'auto' or a list of sizes, such as [3, 5], got {self.windows!r}.")
         else:
             sizes = [_check_two("windows", size, sequence) for size in self.windows]
@@ -442,7 +463,7 @@ def _check_shape(shape: Any, n_columns: int, pairs: bool) -> tuple[int, int, int
             raise ValueError(f"pairs=True needs two sequences of equal length, but X has {n_columns} columns.")
         return n_columns // n_parts, 1, 1
     sides = (shape,) if isinstance(shape, Integral) else tuple(np.atleast_1d(shape).tolist())
-    if len(sides) > 3:
+    if not 1 <= len(sides) <= 3:
         raise ValueError(f"shape must be a length, (height, width) or (height, width, channels), got {shape!r}.")
     height, width, channels = (check_integer("shape", side, 1) for side in (*sides, 1, 1)[:3])
     needed = n_parts * height * width * channels

@@ -132,6 +132,80 @@ def test_folds_keep_the_shares_of_classes():
     np.testing.assert_array_equal(np.bincount(binary[y > 0]), [10] * 3)
 
 
+GROUPS = {
+    "pairs": np.arange(90) // 2,
+    "pairs in both orders": np.arange(90) % 45,
+    "names": np.array([f"patient {(7 * i) % 30}" for i in range(90)]),
+    "single rows": 1000 - np.arange(90),
+    "different sizes": np.minimum(np.arange(90) // 2, 40),
+}
+
+
+def classes_of(groups, shares):
+    """Give each group one class, so many groups of each."""
+    number = np.unique(groups, return_inverse=True)[1]
+    n_groups = number.max() + 1
+    sizes = np.diff(np.r_[0, np.rint(np.cumsum(shares) * n_groups)]).astype(int)
+    return np.random.default_rng(1).permutation(np.repeat(np.arange(len(shares)), sizes))[number]
+
+
+@pytest.mark.parametrize("shares", [(0.7, 0.3), (0.5, 0.3, 0.2)], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("groups", GROUPS)
+def test_folds_keep_groups_together_and_the_shares_of_their_classes(groups, shares):
+    X, groups = np.random.default_rng(0).normal(size=(90, 3)), GROUPS[groups]
+    y = classes_of(groups, shares)
+    fold = fold_of_rows(ExtraTrees(1, out_of_sample=KFold(3), random_state=0).fit(X, y, groups=groups), 3)
+    number = np.unique(groups, return_inverse=True)[1]
+    assert all(len(set(fold[number == group])) == 1 for group in range(number.max() + 1))
+    size = np.bincount(number)
+    for c in range(len(shares)):
+        dealt = np.bincount(fold[y == c], minlength=3)
+        assert np.ptp(dealt) <= size[0] if (size == size[0]).all() else (dealt > 0).all()
+
+
+def test_groups_of_single_rows_are_no_groups():
+    X, y = make_classes(90, 5, 2)
+    one, two = (ExtraTrees(2, out_of_sample=KFold(3), random_state=0).fit(X, y, groups=g) for g in (None, range(90)))
+    assert_same_forest(one, two)
+
+
+def test_names_of_groups_do_not_matter():
+    X, y = make_classes(90, 5, 2)
+    groups = GROUPS["pairs"]
+    y = y[2 * groups]
+    forest = ExtraTrees(2, out_of_sample=KFold(3), random_state=0)
+    one = clone(forest).fit(X, y, groups=groups)
+    assert_same_forest(one, clone(forest).fit(X, y, groups=[f"{g:03}" for g in groups]))
+    assert_same_forest(one, clone(forest).fit(X, y, groups=10.0 * groups - 7.5))
+
+
+def test_folds_of_groups_are_shuffled_and_depend_on_the_seed():
+    X, groups = np.random.default_rng(0).normal(size=(90, 3)), GROUPS["pairs"]
+    y = classes_of(groups, (0.5, 0.5))
+    folds = [
+        fold_of_rows(ExtraTrees(1, out_of_sample=KFold(3), random_state=s).fit(X, y, groups=groups), 3) for s in (0, 1)
+    ]
+    assert not np.array_equal(*folds)
+    assert len(set(folds[0][:20])) == 3
+
+
+@pytest.mark.parametrize("case", ["few groups of a class", "mixed classes", "several labels"])
+def test_other_groups_stay_together_too(case):
+    """Where groups cannot be dealt class by class: fewer of a class than folds, several classes, no classes."""
+    X, groups = np.random.default_rng(0).normal(size=(90, 3)), GROUPS["pairs"]
+    y = {
+        "few groups of a class": (groups >= 43).astype(int),
+        "mixed classes": np.random.default_rng(0).integers(0, 2, 90),
+        "several labels": np.random.default_rng(0).integers(0, 2, (90, 2)),
+    }[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forest = ExtraTrees(1, out_of_sample=KFold(3), random_state=0).fit(X, y, groups=groups)
+    fold = fold_of_rows(forest, 3)
+    np.testing.assert_array_equal(fold[::2], fold[1::2])
+    assert np.bincount(fold).min() >= 20
+
+
 @pytest.mark.parametrize("scheme", [KFold(3, stratify=False), KFold(10)])
 def test_folds_at_random(scheme):
     """Asked for, or because a class has fewer rows than there are folds."""

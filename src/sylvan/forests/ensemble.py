@@ -106,7 +106,8 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         self.trees_ = grown.trees
         self.feature_importances_ = grown.importances
         train = [np.packbits(_mask(fit.train, used)) for fit in fits]
-        self._bag = Bag(X.shape[0], n_draws, seeds, train, weights if any(n_draws) else None)
+        held = [np.packbits(_mask(fit.held, used)) for fit in fits]
+        self._bag = Bag(X.shape[0], n_draws, seeds, train, weights if any(n_draws) else None, held)
         if grown.oos_sum is not None and grown.oos_votes is not None:
             if not isinstance(X, BinnedMatrix) and not used.all():
                 self._judge_unused(X, used, fits, grown.oos_sum)
@@ -254,9 +255,12 @@ class BaseForest(ClassifierMixin, BaseEstimator):
         return self._bag.counts()
 
     def held_rows(self) -> list[np.ndarray]:
-        """Return, for the trees of each fold, the training rows that they could not draw."""
+        """Return, for each fold of `KFold`, the rows that were held out from its trees: every row is in one of them.
+
+        Without folds these are the rows of weight 0, or none.
+        """
         check_is_fitted(self, "trees_")
-        return [np.flatnonzero(np.unpackbits(train, count=self._bag.n_rows) == 0) for train in self._bag.train]
+        return [np.flatnonzero(np.unpackbits(held, count=self._bag.n_rows)) for held in self._bag.held]
 
     @property
     def n_forests(self) -> int:

@@ -33,13 +33,17 @@ class Grown(NamedTuple):
 
 
 class Bag(NamedTuple):
-    """All that is needed to draw the trees' bootstrap samples again: small, where the samples would not be."""
+    """All that is needed to draw the trees' bootstrap samples again: small, where the samples would not be.
+
+    `train` and `held` are the rows that the trees of each fit may draw, and those held out, as packed bits.
+    """
 
     n_rows: int
     n_draws: list[int]
     seeds: np.ndarray
     train: list[np.ndarray]
     weights: np.ndarray | None
+    held: list[np.ndarray]
 
     def counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each row."""

@@ -1,7 +1,6 @@
 """Forests whose trees have learned weights."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +24,8 @@ from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels.simplex_qp import solve_tree_weights
 
-LAMBDAS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-_MAX_SEED = np.iinfo(np.int32).max
+_LAMBDAS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+_GREAT = 1e100  # a lambda beside which errors vanish
 
 
 class _Held(NamedTuple):
@@ -91,8 +90,9 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
     lambda_ : the value that was taken
     trees_ : TreeArrays, the trees of positive weight
     n_forests : number of folds, 1 with `OutOfBag`
-    oos_proba_ : out-of-sample probabilities of the training rows. Neither the trees nor their weights have seen the
-        row: the weights are learned from the other half of the held-out rows. (A lambda out of several has.)
+    oos_proba_ : out-of-sample probabilities of the training rows, by trees that have not seen the row, with weights
+        that are learned from the other half of the held-out rows. The row's own label has no say, but in the choice
+        among several lambdas; with `OutOfBag`, some of the other trees that weights are shared out to have seen it
     classes_, n_features_in_, feature_names_in_, feature_importances_ : as of the forest, all trees alike
 
     References
@@ -142,23 +142,23 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_kind", "_weighted_trees")]:
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_kind", "_weighted")]:
             del self.__dict__[name]
         forest = self._check_forest()
-        lambdas = self._check_lambdas()
+        lambdas = check_lambdas(self.lam)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         targets = check_targets(y)
         _check_one_label(targets)
-        seed = int(check_random_state(self.random_state).randint(_MAX_SEED))
-        forest.set_params(random_state=self.random_state)  # the same trees as without weights
+        if self.random_state is not None:
+            forest.set_params(random_state=self.random_state)  # the same trees as without weights
         if self.n_jobs is not None:
             forest.set_params(n_jobs=self.n_jobs)
         forest.fit(X, y, sample_weight=sample_weight, groups=groups)
         n = targets.n_rows
         labels = np.diff(targets.start.astype(np.int64)) > 0
         row_weights, _ = check_weights(sample_weight, n)
-        halves = _halves(labels, check_groups(groups, n), seed)
+        halves = _halves(n, check_groups(groups, n), check_random_state(forest.random_state))
         with ONE_THREAD:  # the same sums whatever the machine's number of cores
             self._learn(forest, X, labels, row_weights, halves, lambdas)
         self._kind = targets.kind
@@ -182,17 +182,6 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
                 "or OutOfBag()."
             )
         return clone(self.forest)
-
-    def _check_lambdas(self) -> list[float]:
-        """Return the values to choose from, greatest first."""
-        if isinstance(self.lam, str):
-            if self.lam != "auto":
-                raise ValueError(f"lam must be 'auto', a number greater than 0 or a list of them, got {self.lam!r}.")
-            return list(LAMBDAS)
-        values = list(self.lam) if isinstance(self.lam, (list, tuple, np.ndarray)) else [self.lam]
-        if not values:
-            raise ValueError("lam is an empty list: give at least one number greater than 0.")
-        return sorted((check_number("lam", value, 0.0, open_low=True) for value in values), reverse=True)
 
     def _learn(
         self,
@@ -227,6 +216,7 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         self.oos_proba_ = np.clip(proba[best], 0.0, 1.0)
         kept = self.tree_weights_.ravel() > 0.0
         self.trees_ = forest.trees_ if kept.all() else forest.trees_.take(kept)
+        self._weighted = self._weigh()
 
     def _path(
         self, held: _Held, rows: np.ndarray, labels: np.ndarray, scale: np.ndarray, lambdas: list[float]
@@ -237,21 +227,28 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         if not len(rows):
             return weights
         errors = held.errors(labels, rows) * scale[held.rows[rows], None]
-        start = weights[0]
         for i in np.flatnonzero(np.isfinite(lambdas)):
-            start = weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
+            if lambdas[i] * len(rows) > _GREAT:
+                continue  # equal weights
+            near = i > 0 and lambdas[i - 1] <= 100.0 * lambdas[i]
+            start = weights[i - 1] if near else None
+            weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
         return weights
 
-    @cached_property
-    def _weighted_trees(self) -> TreeArrays:
-        """The trees with leaf values that are multiplied by their weight: these are simply added up."""
+    def _weigh(self) -> TreeArrays:
+        """Return the trees with leaf values that are multiplied by their weight: these are simply added up."""
         weights = self.tree_weights_.ravel()
         return self.trees_.scaled(weights[weights > 0.0] / self.n_forests)
 
     def __getstate__(self) -> dict:
-        state = super().__getstate__()
-        state.pop("_weighted_trees", None)
+        state = dict(super().__getstate__())
+        state.pop("_weighted", None)
         return state
+
+    def __setstate__(self, state: dict) -> None:
+        super().__setstate__(state)
+        if "trees_" in state:
+            self._weighted = self._weigh()
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self, "trees_")
@@ -270,7 +267,7 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         X = self._check_X(X)
         n_jobs = self.forest.n_jobs if self.n_jobs is None else self.n_jobs
         equal = np.isinf(self.lambda_)
-        trees = self.trees_ if equal else self._weighted_trees
+        trees = self.trees_ if equal else self._weighted
         parts = [sum_proba(trees, block, n_jobs)[:, 0] for _, block in dense_blocks(X)]
         proba = np.concatenate(parts)
         return self._as_proba(proba / trees.n_trees if equal else np.minimum(proba, 1.0))
@@ -323,12 +320,25 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         return self.trees_.nbytes + self.tree_weights_.nbytes
 
 
+def check_lambdas(lam: Any) -> list[float]:
+    """Return the values to choose from, greatest first."""
+    if isinstance(lam, str) and lam == "auto":
+        return list(_LAMBDAS)
+    if isinstance(lam, str):
+        raise ValueError(f"lam must be 'auto', a number greater than 0 or a list of them, got {lam!r}.")
+    values = np.asarray(lam, dtype=object).ravel().tolist()
+    if not values:
+        raise ValueError("lam is an empty list: give at least one number greater than 0.")
+    return sorted((check_number("lam", value, 0.0, open_low=True) for value in values), reverse=True)
+
+
 def _check_one_label(targets: Targets) -> None:
     if targets.n_labels > 1:
         many = "classes" if targets.kind == "multiclass" else "labels"
         raise ValueError(
-            f"Weights of trees are learned for two classes or one label, but y has {targets.n_labels} {many}. Use the "
-            "forest without weights, or sklearn.multiclass.OneVsRestClassifier(WeightedForest(...))."
+            "Only binary classification is supported. Weights of trees are learned for two classes or one label, but y "
+            f"has {targets.n_labels} {many}. Use the forest without weights, or "
+            "sklearn.multiclass.OneVsRestClassifier(WeightedForest(...))."
         )
 
 
@@ -354,12 +364,9 @@ def _held_out(forest: Any, X: Any, used: np.ndarray) -> Iterator[_Held]:
         yield _Held(rows, proba, forest.bag_counts().T == 0 if out_of_bag else None)
 
 
-def _halves(labels: np.ndarray, groups: np.ndarray | None, seed: int) -> np.ndarray:
-    """Say for each row which half it belongs to, 0 or 1: groups stay together, both halves have both labels."""
-    units = np.arange(len(labels)) if groups is None else groups
-    first = np.unique(units, return_index=True)[1]
-    order = np.random.RandomState(seed).permutation(len(first))
-    order = order[np.argsort(labels[first[order]], kind="stable")]
-    half = np.empty(len(first), np.int64)
-    half[order] = np.arange(len(first)) % 2
-    return half[units]
+def _halves(n: int, groups: np.ndarray | None, random_state: np.random.RandomState) -> np.ndarray:
+    """Say for each of n rows which half it belongs to, 0 or 1; groups stay together."""
+    n_units = n if groups is None else int(groups.max()) + 1
+    half = np.empty(n_units, np.int64)
+    half[random_state.permutation(n_units)] = np.arange(n_units) % 2
+    return half if groups is None else half[groups]

@@ -20,8 +20,10 @@ from scipy import linalg, optimize
 
 _SMALL_STEP = 1e-4  # share of the promised decrease that a step must keep (Armijo)
 _MOST_HALVINGS = 40
-_ROUNDING = 1e-16  # of a margin, for the gap
+_ROUNDING = 4e-16  # of a gap, as a share of the trees' mean sum of squared errors
 _MANY_TREES = 2000
+_EASY = 0.1  # lambda, as a share of the trees' mean sum of squared errors, that a few steps are enough for
+_ON_THE_WAY = 1e-2  # gap at which lambda is made smaller
 _ROW_BLOCK = 1 << 22  # numbers of P that are copied at a time
 
 
@@ -64,17 +66,26 @@ def solve_tree_weights(
     P : (N, T) of float64
     lam : float greater than 0, on the scale of the sum over rows
     start : (T,) or None, default=None
-        Weights to start from, those of another lam, say; None: equal ones.
+        Weights to start from, those of a lam that is ten times as great, say; None: equal ones.
     tol : float, default=1e-9
         The gap, as a share of F, at which to stop.
     max_rounds : int, default=200
-        Newton steps to take at most; L-BFGS-B goes on from there if the gap is still larger.
+        Newton steps to take at most for one lambda; other solvers go on from there if the gap is still larger.
     """
     n_trees = P.shape[1]
-    uniform = np.full(n_trees, 1.0 / n_trees)
-    found = _finished(P, lam, *_newton(P, lam, uniform if start is None else start, tol, max_rounds))
+    rounds, squares = 0, float(np.vdot(P, P)) / n_trees
+    least = _ROUNDING * squares  # gap that rounding alone may leave
+    if start is None:  # from equal weights and a great lambda, step by step: far fewer rounds than at once
+        start = np.full(n_trees, 1.0 / n_trees)
+        greater = _EASY * squares
+        while greater > 2.0 * lam:
+            start, some = _newton(P, greater, start, _ON_THE_WAY, least, max_rounds)
+            rounds += some
+            greater *= 0.1
+    w, some = _newton(P, lam, start, tol, least, max_rounds)
+    found = _finished(P, lam, w, rounds + some)
     for solve in [_nnls_newton] * (n_trees <= _MANY_TREES) + [_quasi_newton]:
-        if found.gap <= tol * found.value + 2.0 * _ROUNDING * len(P):
+        if found.gap <= tol * found.value + least:
             break
         other = _finished(P, lam, solve(P, lam, found.weights), found.n_rounds)
         found = min(found, other, key=lambda solution: solution.gap)
@@ -85,7 +96,9 @@ def _finished(P: np.ndarray, lam: float, w: np.ndarray, rounds: int) -> TreeWeig
     return TreeWeights(w, weight_loss(P, lam, w), duality_gap(P, lam, w), rounds)
 
 
-def _newton(P: np.ndarray, lam: float, w: np.ndarray, tol: float, max_rounds: int) -> tuple[np.ndarray, int]:
+def _newton(
+    P: np.ndarray, lam: float, w: np.ndarray, tol: float, least: float, max_rounds: int
+) -> tuple[np.ndarray, int]:
     """Minimise F over the simplex by projected Newton steps on G; return w and the number of steps.
 
     Any s will do, so every step takes s^2 = F(w), and starts from the best multiple of w, which is then w / 2. A step
@@ -96,7 +109,7 @@ def _newton(P: np.ndarray, lam: float, w: np.ndarray, tol: float, max_rounds: in
         hinge = np.maximum(margin, 0.0)
         half = hinge @ P + lam * w  # half the gradient of F
         value = half @ w
-        if value - half.min() <= 0.5 * tol * value + _ROUNDING * len(P):
+        if value - half.min() <= 0.5 * (tol * value + least):
             return w, rounds
         gradient = 0.5 * (half - value)  # half the gradient of G at w / 2
         free = np.flatnonzero((w > 0.0) | (gradient < 0.0))
@@ -183,6 +196,11 @@ def _quasi_newton(P: np.ndarray, lam: float, w: np.ndarray) -> np.ndarray:
         return float(value) / scale, 2.0 * (hinge @ P + lam * u + scale * excess) / scale
 
     found = optimize.minimize(
-        merit, 0.5 * w, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(w), options={"ftol": 1e-16}
+        merit,
+        0.5 * w,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * len(w),
+        options={"ftol": 1e-16, "gtol": 1e-12},
     )
     return found.x / found.x.sum() if found.x.sum() > 0.0 else w

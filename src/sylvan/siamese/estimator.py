@@ -7,22 +7,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_choice, check_integer, check_number
+from sylvan._validation import check_choice, check_integer, check_number, check_weights
 from sylvan.augment import OutputSpace
 from sylvan.cascade import DeepForestClassifier
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest, WeightedForest
-from sylvan.forests.weighted import LAMBDAS
+from sylvan.forests.weighted import check_lambdas
 from sylvan.length import Patience
 from sylvan.scanning import MultiGrainedScanning
 from sylvan.siamese.pairs import check_pairs, check_points, check_similarity, draw_pairs, pair_rows, read_preprocessor
 
 _BATCH_NUMBERS = 1 << 23  # values of pairs that are in hand at a time
 _DEFAULT_PAIRS = 2000
+_LEAST_VOTE = 1e-9  # of a neighbour at distance 1
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -36,7 +37,7 @@ class _DecayingWeights:
 
     def __call__(self, number: int) -> list[Any]:
         lambdas = [lam / self.decay ** (number - 1) for lam in self.lambdas]
-        return [clone(forest).set_params(lam=lambdas) for forest in self.forests]
+        return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=lambdas) for f in self.forests]
 
 
 class SiameseDeepForest(ClassifierMixin, BaseEstimator):
@@ -193,13 +194,20 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         if dissimilar.all() or not dissimilar.any():
             kind = "dissimilar" if dissimilar.all() else "similar"
             raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
+        if sample_weight is not None and np.ndim(sample_weight):
+            sample_weight = check_weights(sample_weight, len(pairs))[0]
+            dissimilar_used = dissimilar[sample_weight > 0]
+            if dissimilar_used.all() or not dissimilar_used.any():
+                raise ValueError(
+                    "All pairs of positive weight are of one kind: similar and dissimilar ones are needed."
+                )
         both = self.symmetric is True and self.pair_features == "concatenate"
         rows, target, groups = pair_rows(pairs, self.pair_features), dissimilar.astype(np.int64), None
         if both:
             rows = np.concatenate([rows, pair_rows(pairs, self.pair_features, swap=True)])
             target, groups = np.tile(target, 2), np.tile(np.arange(len(pairs)), 2)
-        if sample_weight is not None and both:
-            sample_weight = np.tile(np.asarray(sample_weight, dtype=float), 2)
+        if both and sample_weight is not None and np.ndim(sample_weight):
+            sample_weight = np.tile(sample_weight, 2)
         cascade = self._cascade()
         cascade.fit(rows, target, sample_weight=sample_weight, groups=groups)
         self.cascade_ = cascade
@@ -207,6 +215,8 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = pairs.shape[2]
         self.threshold_ = 0.5
         self._points = points
+        self._features = self.pair_features
+        self._both_orders = self.symmetric is not False and self.pair_features != "difference"
         return self
 
     def fit_from_labels(
@@ -227,6 +237,7 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        self._forget()
         points, y = check_points(X), np.asarray(y)
         if y.shape != (len(points),):
             raise ValueError(f"y must have one class for each of the {len(points)} points, got shape {y.shape}.")
@@ -237,7 +248,9 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         return self.fit(points[drawn], similarity)
 
     def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_points"]:
+        for name in [
+            name for name in vars(self) if name.endswith("_") or name in ("_points", "_features", "_both_orders")
+        ]:
             del self.__dict__[name]
 
     def _cascade(self) -> DeepForestClassifier:
@@ -264,12 +277,15 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
             forests += 2 * [CompletelyRandomForest(self.n_trees, **options)]
         elif not isinstance(forests, (list, tuple)) or not forests:
             raise ValueError(f"forests must be None or a list of at least one forest, got {forests!r}.")
-        weighted = [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=self.lam) for f in forests]
+        for slot, forest in enumerate(forests):
+            if not hasattr(forest, "get_params") or isinstance(forest, type):
+                raise TypeError(f"forests[{slot}] must be a forest of sylvan.forests, got {forest!r}.")
         decay = check_number("lambda_decay", self.lambda_decay, 0.0, open_low=True)
+        if np.isinf(decay):
+            raise ValueError("lambda_decay must be finite.")
         if decay == 1.0:
-            return weighted
-        lambdas = LAMBDAS if isinstance(self.lam, str) and self.lam == "auto" else np.atleast_1d(self.lam)
-        return _DecayingWeights(weighted, [check_number("lam", lam, 0.0, open_low=True) for lam in lambdas], decay)
+            return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=self.lam) for f in forests]
+        return _DecayingWeights(list(forests), check_lambdas(self.lam), decay)
 
     def _pair_scanning(self) -> Any:
         if isinstance(self.scanning, (Integral, tuple, list)):
@@ -293,12 +309,11 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
     def _distance(self, pairs: np.ndarray) -> np.ndarray:
         distance = np.empty(len(pairs))
         step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_))
-        twice = self.symmetric is not False and self.pair_features == "concatenate"
         for first in range(0, len(pairs), step):
             part = pairs[first : first + step]
-            found = self.cascade_.predict_proba(pair_rows(part, self.pair_features))[:, 1]
-            if twice:
-                swapped = pair_rows(part, self.pair_features, swap=True)
+            found = self.cascade_.predict_proba(pair_rows(part, self._features))[:, 1]
+            if self._both_orders:
+                swapped = pair_rows(part, self._features, swap=True)
                 found = 0.5 * (found + self.cascade_.predict_proba(swapped)[:, 1])
             distance[first : first + step] = found
         return distance
@@ -372,11 +387,11 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         found = np.concatenate([[0], np.cumsum(similar[order])])[ends]
         wrong = ends - found
         n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
-        tpr, tnr = found / n_similar, 1.0 - wrong / n_dissimilar
+        tpr, tnr = found / n_similar, (n_dissimilar - wrong) / n_dissimilar
         if strategy == "accuracy":
             value = found - wrong
         elif strategy == "f_beta":
-            squared = check_number("beta", beta, 0.0) ** 2
+            squared = min(check_number("beta", beta, 0.0), 1e100) ** 2
             value = (1 + squared) * found / np.maximum(squared * n_similar + ends, 1)
         else:
             if min_rate is None:
@@ -386,14 +401,16 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
             value = np.where(kept >= least, wanted, -1.0)
         best = int(np.argmax(value))
         edges = np.concatenate([[distance[order[0]] - 1.0], distance[order], [distance[order[-1]] + 1.0]])
-        return self.set_threshold(float(edges[ends[best] : ends[best] + 2].mean()))
+        low, high = edges[ends[best] : ends[best] + 2]
+        middle = 0.5 * (low + high)
+        return self.set_threshold(float(middle if middle < high else low))
 
     # ------------------------------------------------------------------------------------------------ neighbours
 
     def pairwise_distances(self, X: Any, reference: Any = None) -> np.ndarray:
         """Return the distances of all points X from all points of the reference, (n, n_reference); None: X itself."""
         X, reference = self._check_points(X), None if reference is None else self._check_points(reference, "reference")
-        if reference is None and self.symmetric is not False:
+        if reference is None and (self._both_orders or self._features == "difference"):
             i, j = np.triu_indices(len(X))
             distances = np.empty((len(X), len(X)))
             for part in self._batches(len(i)):
@@ -457,15 +474,15 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         X, reference, n_neighbors : as in `kneighbors`
         labels : (n_reference,) classes of the reference
         """
-        labels = np.asarray(labels)
-        distances, indices = self.kneighbors(X, reference, n_neighbors)
+        X, reference, labels = self._check_points(X), self._check_points(reference, "reference"), np.asarray(labels)
         if labels.ndim != 1 or len(labels) != len(reference):
             raise ValueError(f"labels must have one class for each point of the reference, got shape {labels.shape}.")
         if pd.isna(labels).any():
             raise ValueError("labels contains NaN: leave points of unknown class out of the reference.")
+        distances, indices = self.kneighbors(X, reference, n_neighbors)
         classes, code = np.unique(labels, return_inverse=True)
         votes = np.zeros((len(indices), len(classes)))
-        np.add.at(votes, (np.arange(len(indices))[:, None], code[indices]), 1.0 - distances)
+        np.add.at(votes, (np.arange(len(indices))[:, None], code[indices]), _LEAST_VOTE + 1.0 - distances)
         return classes[votes.argmax(axis=1)]
 
     # ------------------------------------------------------------------------------------------------ inspect
@@ -503,7 +520,7 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
 
 def _enough_pairs(y: np.ndarray, similar: float) -> int:
     """Return the number of pairs to draw if nobody says: 2000, or what one of the kinds allows."""
-    sizes = np.unique(y, return_counts=True)[1].astype(float)
+    sizes = pd.Series(y).value_counts().to_numpy(dtype=float)
     n_similar = (sizes * (sizes - 1) / 2).sum()
     n_dissimilar = len(y) * (len(y) - 1) / 2 - n_similar
     limits = [n / share for n, share in ((n_similar, similar), (n_dissimilar, 1 - similar)) if share > 0]

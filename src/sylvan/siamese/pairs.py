@@ -194,8 +194,8 @@ def _draw_kind(code: np.ndarray, similar: bool, number: int, random_state: np.ra
     start = np.cumsum(sizes) - sizes
     found = np.empty(0, np.int64)
     while len(found) < number:
-        if similar:  # a class by its number of pairs, then two of its members
-            chance = sizes * (sizes - 1.0)
+        if similar:  # two members of a class, each couple alike; those that are the same point are dropped
+            chance = sizes.astype(float) ** 2
             chosen = random_state.choice(len(sizes), 2 * number, p=chance / chance.sum())
             i, j = (members[start[chosen] + (random_state.rand(2 * number) * sizes[chosen]).astype(int)] for _ in "ij")
             right = i != j
