@@ -1108,3 +1108,9 @@ def test_a_fit_that_broke_off_leaves_nothing(settings, error):
     with pytest.raises(error):
         scan.fit(X, Y)
     assert unfitted(scan)
+
+
+def test_forests_with_different_folds():
+    forests = [RandomForest(3, out_of_sample=KFold(2)), RandomForest(3, out_of_sample=KFold(3))]
+    with pytest.raises(ValueError, match="same folds"):
+        MultiGrainedScanning(forests=forests).fit(np.arange(60.0).reshape(12, 5), np.arange(12) % 2)

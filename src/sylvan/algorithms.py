@@ -36,6 +36,7 @@ References
 """
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from sylvan._validation import check_choice, check_integer
@@ -189,7 +190,7 @@ def gcforest(
         augment=OutputSpace(),
         length=ScoreDrop(),
         max_layers=max_layers,
-        scanning=MultiGrainedScanning(scanning) if isinstance(scanning, (int, tuple, list)) else scanning,
+        scanning=MultiGrainedScanning(scanning) if isinstance(scanning, (Integral, tuple, list)) else scanning,
         scoring=scoring,
         n_jobs=n_jobs,
         random_state=random_state,

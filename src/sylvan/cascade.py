@@ -331,12 +331,15 @@ class DeepForestClassifier(
         if self.n_jobs is not None:
             scanning.set_params(n_jobs=self.n_jobs)
         labels = pd.DataFrame(weak.observed)
-        if weights is not None:  # labels of rows of weight 0 have no say in how folds are drawn
-            labels[weights == 0] = labels[weights > 0].iloc[0].to_numpy()
+        unused = np.zeros(X.shape[0], bool) if weights is None else weights == 0
+        if unused.any():  # their labels have no say in how folds are drawn
+            labels[unused] = labels[~unused].iloc[0].to_numpy()
         labels.columns = pd.Index([str(name) for name in _label_names(weak.targets)], tupleize_cols=False)
-        X = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
+        scanned = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
+        if unused.any():
+            scanned[unused] = np.asarray(scanning.transform(X[unused]))  # they are judged as new rows
         self.scanning_ = scanning
-        return TrainingRows(X, weights, groups, scanning.layer_columns_)
+        return TrainingRows(scanned, weights, groups, scanning.layer_columns_)
 
     def _begin(self, impute: Any, rows: TrainingRows, weak: WeakLabels, seed: int) -> LabelState:
         """Return the labels of the used rows before layer 1."""

@@ -417,6 +417,8 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
                 raise ValueError(
                     f"forests[{slot}] needs out_of_sample=KFold(k): all windows of a sample must be in one fold."
                 )
+            if forest.out_of_sample.get_params() != self.forests[0].out_of_sample.get_params():
+                raise ValueError("All forests must have the same folds: set the same out_of_sample=KFold(k).")
         return list(self.forests)
 
     def _check_grains(self, shape: tuple[int, int, int]) -> list[_Grain]:

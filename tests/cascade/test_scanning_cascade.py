@@ -511,11 +511,6 @@ def test_rows_of_weight_zero_have_no_say(recipe):
     assert (models[0].predict_proba(X_NEW) != everything.predict_proba(X_NEW)).any()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="their scanned features are those of one fold, as if they had been learnt; new rows get the mean of folds",
-)
 def test_rows_of_weight_zero_are_judged_as_new_ones():
     weight = np.where(np.arange(60) < 45, 1.0, 0.0)
     model = small(2).fit(X, LABELS, sample_weight=weight)
