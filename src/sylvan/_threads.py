@@ -29,7 +29,11 @@ class OneThread:
                 self.limited, self.left = Event(), Event()
                 self.holder = Thread(target=self._hold, daemon=True)
                 self.holder.start()
-                self.limited.wait()
+                try:
+                    self.limited.wait()
+                except BaseException:  # an interrupt here must not leave the limit behind
+                    self.left.set()
+                    raise
             self.inside += 1
         self.own.limit = threadpool_limits(1)
 

@@ -68,7 +68,7 @@ class DeepForestClassifier(
         Most layers to grow, up to 10000.
     scanning : MultiGrainedScanning or None, default=None
         Turns X, images or sequences, into features that all layers see instead of X (`sylvan.scanning`). It learns
-        from the observed labels.
+        from the observed labels. The cascade sets its `random_state`.
     scoring : str, Measure or None, default=None
         Measure of a layer's out-of-sample probabilities against the observed labels (`sylvan.measures`). Unknown
         cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
@@ -226,7 +226,8 @@ class DeepForestClassifier(
             Rows of a group stay together in the folds of forests with `KFold` out-of-sample probabilities.
         checkpoint_dir : path, optional
             Folder in which every finished layer is stored. A fit that was stopped goes on after the last finished
-            layer if it is started again with the same data and parameters, and ends with the same model.
+            layer if it is started again with the same data and parameters, and ends with the same model. (`scanning`
+            is fitted again.)
 
         Returns
         -------
@@ -408,7 +409,8 @@ class DeepForestClassifier(
         """Check X and cut it into dense blocks of rows."""
         check_is_fitted(self, "layers_")
         X = check_features(self, X, reset=False)
-        step = max(1, _BLOCK_NUMBERS // X.shape[1])
+        width = X.shape[1] if self.scanning_ is None else max(X.shape[1], self.scanning_.n_features_out_)
+        step = max(1, _BLOCK_NUMBERS // width)
         for first in range(0, X.shape[0], step):
             part = X[first : first + step]
             part = part.toarray() if sparse.issparse(part) else part

@@ -157,7 +157,8 @@ def fingerprint(parameters: Any, *data: Any) -> str:
 def _describe(value: Any) -> Any:
     """Turn parameters and data into plain values: objects by what they are made of, functions by what they do."""
     if isinstance(value, BaseEstimator):
-        return [type(value).__qualname__, _describe(value.get_params(deep=False))]
+        params = {k: v for k, v in value.get_params(deep=False).items() if k not in ("n_jobs", "verbose")}
+        return [type(value).__qualname__, _describe(params)]
     if isinstance(value, dict):
         return {str(key): _describe(item) for key, item in sorted(value.items(), key=str)}
     if isinstance(value, (list, tuple)):

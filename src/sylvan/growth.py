@@ -125,7 +125,10 @@ def make_plan(settings: Any, kind: str) -> Plan:
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
     scanning = settings.scanning
     if scanning is not None and (isinstance(scanning, type) or not hasattr(scanning, "trace_importances")):
-        raise TypeError(f"scanning must be None or MultiGrainedScanning(...) of sylvan.scanning, got {scanning!r}.")
+        hint = f" Write MultiGrainedScanning({scanning!r})." if isinstance(scanning, (tuple, int)) else ""
+        raise TypeError(
+            f"scanning must be None or MultiGrainedScanning(...) of sylvan.scanning, got {scanning!r}.{hint}"
+        )
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
     getattr(augment, "check_parameters", lambda: None)()

@@ -203,7 +203,7 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "MultiGrainedScanning":
-        """Fit the forests; see `fit_transform`, which costs little more."""
+        """Fit the forests; see `fit_transform`, which also gives features of the training samples."""
         self._fit(X, y, sample_weight, groups, None)
         return self
 
@@ -375,7 +375,9 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
     def trace_importances(self, importances: np.ndarray) -> np.ndarray:
         """Return importances of the features made as importances of the columns of X, with the same sum.
 
-        Of an answer's importance, each column in its windows gets the share that it has in the forest's decisions.
+        Of an answer's importance, each column in its windows gets the share that it has in the forest's decisions. The
+        forest does not know where a window lies, so that columns which many windows cover get more, and constant ones
+        get some: a blurred picture.
         """
         check_is_fitted(self, "grains_")
         pixels = np.zeros((2 if self.pairs else 1, *self._shape))
@@ -412,7 +414,7 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
             raise ValueError(f"forests must be None or a list of at least one forest, got {self.forests!r}.")
         for slot, forest in enumerate(self.forests):
             if isinstance(forest, type) or not hasattr(forest, "out_of_sample"):
-                raise TypeError(f"forests[{slot}] must be a forest of sylvan.forests, got {forest!r}.")
+                raise TypeError(f"forests[{slot}] must be a plain forest of sylvan.forests, got {forest!r}.")
             if not isinstance(forest.out_of_sample, KFold):
                 raise ValueError(
                     f"forests[{slot}] needs out_of_sample=KFold(k): all windows of a sample must be in one fold."
@@ -436,10 +438,11 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
         elif not isinstance(self.windows, (list, tuple, np.ndarray)) or not len(self.windows):
             raise ValueError(f"windows must be 'auto' or a list of sizes, such as [3, 5], got {self.windows!r}.")
         else:
-            sizes = [_check_two("windows", size, sequence) for size in self.windows]
+            sizes = list(dict.fromkeys(_check_two("windows", size, sequence) for size in self.windows))
         for size in sizes:
             if size[0] > height or size[1] > width:
-                found, whole = (size[0], height) if sequence else (f"{size[0]} x {size[1]}", f"{height} x {width}")
+                plain = sequence and size[1] == 1
+                found, whole = (size[0], height) if plain else (f"{size[0]} x {size[1]}", f"{height} x {width}")
                 raise ValueError(
                     f"A window of {found} is larger than the {'sequence' if sequence else 'image'}: {whole}."
                 )

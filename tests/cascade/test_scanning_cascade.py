@@ -160,6 +160,9 @@ def by_hand(model, rows, y, labels, **fit_params):
     seed = np.random.RandomState(model.random_state).randint(MAX_SEED, size=model.max_layers)[0]
     scanning = clone(model.scanning).set_params(random_state=seed)
     features = scanning.fit_transform(rows, labels, **fit_params)
+    unused = np.asarray(fit_params.get("sample_weight", np.ones(len(rows)))) == 0
+    if unused.any():  # rows of weight 0 are judged as new ones
+        features[unused] = scanning.transform(rows[unused])
     return scanning, clone(model).set_params(scanning=None).fit(features, y, **fit_params)
 
 

@@ -235,7 +235,7 @@ def test_out_of_bag_weights_where_pairs_have_one_order():
     for settings in ({"symmetric": "predict"}, {"symmetric": False}, {"pair_features": "difference"}):
         model = small(forests=forests, max_layers=1, **settings).fit(PAIRS, Y)
         assert model.tree_weights_[0][0].shape == (1, 8)
-    with pytest.raises(ValueError, match=r"OutOfBag.*use out_of_sample=KFold"):
+    with pytest.raises(ValueError, match=r"OutOfBag.*two orders of a pair.*KFold"):
         small(forests=forests).fit(PAIRS, Y)
 
 
@@ -486,6 +486,7 @@ def test_neighbours_by_brute_force(monkeypatch, settings, batch):
     points, reference, labels = X_NEW[:5], X[:9], CLASSES[:9]
     expected = brute_distances(model, points, reference)
     itself = brute_distances(model, points, points)
+    np.fill_diagonal(itself, 0.0)
     if batch is not None:
         monkeypatch.setattr(module, "_BATCH_NUMBERS", batch)
     np.testing.assert_array_equal(model.pairwise_distances(points, reference), expected)
@@ -503,6 +504,19 @@ def test_neighbours_by_brute_force(monkeypatch, settings, batch):
                 vote[names[neighbour]] += 1 - line[neighbour]
         by_hand = [max(vote, key=vote.get) for vote in votes]
         assert model.classify(points, reference, names, k).tolist() == by_hand
+
+
+def test_other_columns_of_a_table_are_refused():
+    table = pd.DataFrame(X, columns=list("abcd"))
+    for model in (small(max_layers=1, preprocessor=table).fit(INDICES, Y), small(max_layers=1)):
+        if not hasattr(model, "cascade_"):
+            model.fit_from_labels(table, CLASSES, 40)
+        assert model.feature_names_in_.tolist() == list("abcd")
+        with pytest.raises(ValueError, match="X has other columns"):
+            model.kneighbors(table[list("badc")], table)
+        with pytest.raises(ValueError, match="reference has other columns"):
+            model.kneighbors(table, table.rename(columns={"a": "e"}))
+        np.testing.assert_array_equal(model.kneighbors(table, table)[1], model.kneighbors(X, X)[1])
 
 
 def test_five_neighbours_by_default():

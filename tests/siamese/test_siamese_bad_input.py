@@ -47,16 +47,16 @@ def assert_unfitted(model):
 # ------------------------------------------------------------------------------------------------ pairs
 
 EXPECTED = r"Expected pairs of points, an array of shape \(n_pairs, 2, n_features\), or pairs of row numbers"
-HINT = r"If rows hold both points, one after the other: pairs.reshape\(len\(pairs\), 2, -1\)"
+HINT = r"If they hold both points, one after the other: np.asarray\(pairs\).reshape\(len\(pairs\), 2, -1\)"
 
 BAD_PAIRS = [
     (ROWS, rf"Pairs have shape \(40, 8\). {EXPECTED}.*{HINT}"),
     (pd.DataFrame(ROWS), rf"Pairs have shape \(40, 8\).*{HINT}"),
-    (ROWS[:, :7], rf"Pairs have shape \(40, 7\). {EXPECTED}[^.]*\.$"),
+    (ROWS[:, :7], rf"Pairs have shape \(40, 7\). {EXPECTED}.*fit_from_labels\(X, y\)\.$"),
     (PAIRS[:, 0, 0], rf"Pairs have shape \(40,\). {EXPECTED}"),
     (PAIRS[None], rf"Pairs have shape \(1, 40, 2, 4\). {EXPECTED}"),
-    (PAIRS.transpose(1, 0, 2), rf"Pairs have shape \(2, 40, 4\). {EXPECTED}"),
-    ((PAIRS[:, 0], PAIRS[:, 1]), rf"Pairs have shape \(2, 40, 4\). {EXPECTED}"),
+    (PAIRS.transpose(1, 0, 2), rf"Pairs have shape \(2, 40, 4\). {EXPECTED}.*np.stack"),
+    ((PAIRS[:, 0], PAIRS[:, 1]), rf"Pairs have shape \(2, 40, 4\). {EXPECTED}.*np.stack"),
     (np.zeros((40, 3, 4)), rf"Pairs have shape \(40, 3, 4\). {EXPECTED}"),
     (PAIRS[:, :1], rf"Pairs have shape \(40, 1, 4\). {EXPECTED}"),
     (None, rf"Pairs have shape \(\). {EXPECTED}"),
@@ -121,14 +121,14 @@ def test_the_last_point_may_be_named(model):
 @pytest.mark.parametrize(
     ("preprocessor", "message"),
     [
-        (X[:, 0], "preprocessor: Expected 2D array, got 1D array"),
+        (X[:, 0], "preprocessor: Expected points of shape .* got 1D array"),
         (X[:0], r"preprocessor: Found array with 0 sample"),
         ("X", "preprocessor: "),
         (3, "preprocessor: "),
         (changed(X, np.inf), "preprocessor: .*contains infinity"),
         (pd.DataFrame({"a": ["x"] * 30, "b": X[:, 1]}), r"preprocessor: .*not numeric: \['a'\]"),
         (lambda rows: X[rows][:-1], r"preprocessor returned \d+ points for \d+ marks"),
-        (lambda rows: X[rows, 0], "preprocessor: Expected 2D array, got 1D array"),
+        (lambda rows: X[rows, 0], "preprocessor: Expected points of shape .* got 1D array"),
         (lambda rows: changed(X, np.inf)[rows], "preprocessor: .*contains infinity"),
     ],
 )
@@ -368,9 +368,9 @@ def test_bad_neighbours(model):
     for k, n in ((0, 30), (31, 30), (2.0, 30), (None, 30), (3, 2)):
         with pytest.raises(ValueError, match=f"n_neighbors must be an integer from 1 to {n}, got {k}"):
             model.kneighbors(X, X[:n], k)
-    with pytest.raises(ValueError, match="X: Expected 2D array, got 1D array"):
+    with pytest.raises(ValueError, match=r"X: Expected points of shape .* got 1D array"):
         model.kneighbors(X[0], X)
-    with pytest.raises(ValueError, match="reference: Expected 2D array, got 1D array"):
+    with pytest.raises(ValueError, match=r"reference: Expected points of shape .* got 1D array"):
         model.kneighbors(X, X[0])
     with pytest.raises(ValueError, match=r"reference: .*contains infinity"):
         model.pairwise_distances(X, changed(X, np.inf))
@@ -419,13 +419,12 @@ def test_bad_numbers_of_pairs_to_draw():
     for share, kind in ((1.0, "similar"), (0.0, "dissimilar")):
         with pytest.raises(ValueError, match=f"All pairs are {kind}"):
             small().fit_from_labels(X, CLASSES, similar=share)
-    with pytest.raises(ValueError, match="X: Expected 2D array, got 1D array"):
+    with pytest.raises(ValueError, match=r"X: Expected points of shape .* got 1D array"):
         small().fit_from_labels(X[:, 0], CLASSES)
 
 
-@pytest.mark.filterwarnings("ignore:There are only 0 dissimilar pairs:UserWarning")
 def test_points_of_one_class():
-    with pytest.raises(ValueError, match=r"0 pairs|All pairs are similar"):
+    with pytest.raises(ValueError, match="y has one class"):
         small().fit_from_labels(X, np.zeros(30))
 
 

@@ -67,8 +67,8 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
     """A forest whose trees have weights, learned from what they say about rows that they did not see.
 
     The weights w minimise the sum of squared errors max(0, P w)^2 plus lambda |w|^2, where P is positive if a tree is
-    wrong about a row, over w >= 0 that sum to 1. Trees of weight 0, often most of them, are dropped. For targets of one
-    label or two classes. It may stand wherever a forest may, in a cascade, too.
+    wrong about a row, over w >= 0 that sum to 1. Trees of weight 0 are dropped: the smaller lambda, the more. For
+    targets of one label or two classes. It may stand wherever a forest may, in a cascade, too.
 
     Parameters
     ----------
@@ -142,8 +142,19 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        self._forget()
+        try:
+            self._fit(X, y, sample_weight, groups)
+        except BaseException:
+            self._forget()  # an interrupted fit leaves nothing half done
+            raise
+        return self
+
+    def _forget(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_") or name in ("_kind", "_weighted")]:
             del self.__dict__[name]
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         forest = self._check_forest()
         lambdas = check_lambdas(self.lam)
         if y is None:
@@ -169,7 +180,6 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = forest.n_features_in_
         self.feature_importances_ = forest.feature_importances_
         self.oos_proba_ = self._as_proba(self.oos_proba_)
-        return self
 
     def _check_forest(self) -> Any:
         if isinstance(self.forest, type):
@@ -280,9 +290,10 @@ class WeightedForest(ClassifierMixin, BaseEstimator):
         return self.classes_[proba.argmax(axis=1)]
 
     def tree_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the label by each tree of positive weight, (n_trees, n, 1)."""
+        """Return the probabilities by each tree of positive weight, (n_trees, n, 2), or (n_trees, n, 1) of a label."""
         X = self._check_X(X)
-        return np.concatenate([_each_tree(self.trees_, block) for _, block in dense_blocks(X)], axis=1)
+        proba = np.concatenate([_each_tree(self.trees_, block) for _, block in dense_blocks(X)], axis=1)
+        return np.concatenate([1.0 - proba, proba], axis=2) if self._kind == "binary" else proba
 
     def apply(self, X: Any) -> np.ndarray:
         """Return (n, n_trees), the node index of the leaf that each row falls into, in trees of positive weight."""

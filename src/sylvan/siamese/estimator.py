@@ -15,11 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._validation import check_choice, check_integer, check_number, check_weights
 from sylvan.augment import OutputSpace
 from sylvan.cascade import DeepForestClassifier
-from sylvan.forests import CompletelyRandomForest, KFold, RandomForest, WeightedForest
+from sylvan.forests import CompletelyRandomForest, KFold, OutOfBag, RandomForest, WeightedForest
+from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import check_lambdas
 from sylvan.length import Patience
 from sylvan.scanning import MultiGrainedScanning
-from sylvan.siamese.pairs import check_pairs, check_points, check_similarity, draw_pairs, pair_rows, read_preprocessor
+from sylvan.siamese.pairs import (
+    check_pairs,
+    check_points,
+    check_similarity,
+    draw_pairs,
+    names_of,
+    pair_rows,
+    read_preprocessor,
+)
 
 _BATCH_NUMBERS = 1 << 23  # values of pairs that are in hand at a time
 _DEFAULT_PAIRS = 2000
@@ -36,7 +45,9 @@ class _DecayingWeights:
     decay: float
 
     def __call__(self, number: int) -> list[Any]:
-        lambdas = [lam / self.decay ** (number - 1) for lam in self.lambdas]
+        with np.errstate(over="ignore", under="ignore"):
+            factor = np.float64(self.decay) ** (1 - number)
+            lambdas = [float(max(lam * factor, np.finfo(float).tiny)) for lam in self.lambdas]
         return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=lambdas) for f in self.forests]
 
 
@@ -52,7 +63,7 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
     n_trees : int, default=100
         Trees of each forest and fold. The paper has 100 to 1000.
     max_layers : int, default=10
-        Most layers to grow; the first layer that brings no gain in out-of-sample accuracy ends the growth.
+        Most layers to grow; the first layer without fewer wrong pairs, out of sample, ends the growth.
     n_folds : int, default=3
         Folds for out-of-sample class vectors; the forests of all folds are kept.
     lam : "auto", float or list of floats, default="auto"
@@ -78,9 +89,11 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         int is the shape of a point, for `MultiGrainedScanning(shape, pairs=True, pooling=2, passthrough=True,
         min_samples_leaf=1)`.
     tau : float, default=0.0
-        Pairs whose class vector has 0 <= P(similar) - P(dissimilar) < tau are undetermined: `predict` returns 0.
+        Pairs with 0 <= P(similar) - P(dissimilar) < tau are undetermined: `predict` returns 0, which scorers count as
+        wrong. With another threshold than 0.5: those with a distance from threshold - tau / 2 to the threshold.
     preprocessor : array, table, callable or None, default=None
-        The points, if pairs are given as row numbers; or a function that turns an array of marks into points.
+        The points, if pairs are given as row numbers (positions, whatever the table's index); or a function that turns
+        a 1-D array of all marks into points. Taken as it is when `fit` is called: let it have new points as well.
     n_jobs : int or None, default=None
         Blocks of trees that are worked on at a time.
     random_state : int, RandomState or None, default=None
@@ -96,14 +109,17 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
     n_layers_, history_, model_size_ : of the cascade
     feature_importances_ : importance of the points' features, sums to 1
     classes_ : [-1, 1]
-    n_features_in_ : number of features of a point
+    n_features_in_, feature_names_in_ : of a point; names if the preprocessor, or X of `fit_from_labels`, is a table
 
     Notes
     -----
-    Missing values (NaN) in points are allowed. Deviations from the paper, where it is silent or leaks: weights are
-    learned from held-out pairs, by the trees of each fold, and class vectors of training pairs from weights that have
-    not seen the pair; lambda is chosen on held-out pairs; predictions are symmetric unless told otherwise. The
-    paper's tau is on sums over forests, ours on means.
+    The distance is a probability, not a metric: that of a point from itself is small, but not 0, and the triangle
+    inequality need not hold. Missing values (NaN) in points are allowed.
+
+    Deviations from the paper, where it is silent or leaks: weights are learned from held-out pairs, by the trees of
+    each fold, and class vectors of training pairs from weights that have not seen the pair; lambda is chosen on
+    held-out pairs; predictions are symmetric unless told otherwise. The paper's tau is on sums over forests, ours on
+    means.
 
     References
     ----------
@@ -185,7 +201,8 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         self
         """
         self._forget()
-        check_choice("symmetric", self.symmetric, (True, "predict", False))
+        symmetric = bool(self.symmetric) if isinstance(self.symmetric, np.bool_) else self.symmetric
+        check_choice("symmetric", symmetric, (True, "predict", False))
         check_choice("pair_features", self.pair_features, ("concatenate", "difference"))
         check_number("tau", self.tau, 0.0, 1.0)
         points = read_preprocessor(self.preprocessor)
@@ -201,7 +218,7 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     "All pairs of positive weight are of one kind: similar and dissimilar ones are needed."
                 )
-        both = self.symmetric is True and self.pair_features == "concatenate"
+        both = symmetric is True and self.pair_features == "concatenate"
         rows, target, groups = pair_rows(pairs, self.pair_features), dissimilar.astype(np.int64), None
         if both:
             rows = np.concatenate([rows, pair_rows(pairs, self.pair_features, swap=True)])
@@ -209,14 +226,23 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         if both and sample_weight is not None and np.ndim(sample_weight):
             sample_weight = np.tile(sample_weight, 2)
         cascade = self._cascade()
+        inner = [getattr(forest, "forest", forest) for forest in self.forests or []]
+        if both and any(isinstance(forest.out_of_sample, OutOfBag) for forest in inner):
+            raise ValueError(
+                "Forests with OutOfBag() cannot keep the two orders of a pair together: use KFold(k), or "
+                "symmetric='predict', which learns from one order."
+            )
         cascade.fit(rows, target, sample_weight=sample_weight, groups=groups)
         self.cascade_ = cascade
         self.classes_ = np.array([-1, 1])
         self.n_features_in_ = pairs.shape[2]
         self.threshold_ = 0.5
         self._points = points
+        names = names_of(self.preprocessor)
+        if names is not None and len(names) == self.n_features_in_:
+            self.feature_names_in_ = names
         self._features = self.pair_features
-        self._both_orders = self.symmetric is not False and self.pair_features != "difference"
+        self._both_orders = symmetric is not False and self.pair_features != "difference"
         return self
 
     def fit_from_labels(
@@ -241,11 +267,17 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         points, y = check_points(X), np.asarray(y)
         if y.shape != (len(points),):
             raise ValueError(f"y must have one class for each of the {len(points)} points, got shape {y.shape}.")
+        if pd.Series(y).nunique(dropna=False) == 1:
+            raise ValueError("y has one class: there are no dissimilar pairs.")
         if n_pairs is None:
             n_pairs = _enough_pairs(y, check_number("similar", similar, 0.0, 1.0))
         state = check_random_state(self.random_state)
         drawn, similarity = draw_pairs(y, n_pairs, similar=similar, random_state=state.randint(_MAX_SEED))
-        return self.fit(points[drawn], similarity)
+        self.fit(points[drawn], similarity)
+        names = names_of(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
 
     def _forget(self) -> None:
         for name in [
@@ -278,8 +310,10 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         elif not isinstance(forests, (list, tuple)) or not forests:
             raise ValueError(f"forests must be None or a list of at least one forest, got {forests!r}.")
         for slot, forest in enumerate(forests):
-            if not hasattr(forest, "get_params") or isinstance(forest, type):
-                raise TypeError(f"forests[{slot}] must be a forest of sylvan.forests, got {forest!r}.")
+            if not isinstance(forest, (BaseForest, WeightedForest)):
+                raise TypeError(
+                    f"forests[{slot}] must be a forest of sylvan.forests, whose trees have weights, got {forest!r}."
+                )
         decay = check_number("lambda_decay", self.lambda_decay, 0.0, open_low=True)
         if np.isinf(decay):
             raise ValueError("lambda_decay must be finite.")
@@ -408,19 +442,31 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------ neighbours
 
     def pairwise_distances(self, X: Any, reference: Any = None) -> np.ndarray:
-        """Return the distances of all points X from all points of the reference, (n, n_reference); None: X itself."""
+        """Return the distances of all points X from all points of the reference, (n, n_reference).
+
+        None: of X from itself, with 0 for each point from itself. A million pairs take seconds to minutes, by the
+        number of trees and layers; `pair_features="difference"` halves it.
+        """
         X, reference = self._check_points(X), None if reference is None else self._check_points(reference, "reference")
         if reference is None and (self._both_orders or self._features == "difference"):
-            i, j = np.triu_indices(len(X))
-            distances = np.empty((len(X), len(X)))
+            i, j = np.triu_indices(len(X), 1)
+            distances = np.zeros((len(X), len(X)))
             for part in self._batches(len(i)):
                 distances[i[part], j[part]] = self._distance(np.stack([X[i[part]], X[j[part]]], axis=1))
             distances[j, i] = distances[i, j]
             return distances
-        return np.concatenate(list(self._distance_rows(X, X if reference is None else reference)))
+        distances = np.concatenate(list(self._distance_rows(X, X if reference is None else reference)))
+        if reference is None:
+            np.fill_diagonal(distances, 0.0)
+        return distances
 
     def _check_points(self, X: Any, name: str = "X") -> np.ndarray:
         check_is_fitted(self, "cascade_")
+        names, known = names_of(X), getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and not np.array_equal(names, known):
+            raise ValueError(
+                f"{name} has other columns, or in another order, than in fit: take {name}[feature_names_in_]."
+            )
         X = check_points(X, name)
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"{name} has {X.shape[1]} features, but {self.n_features_in_} were learned from.")
@@ -443,7 +489,8 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
     def kneighbors(self, X: Any, reference: Any, n_neighbors: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances and row numbers of the points of the reference that are nearest to each point.
 
-        Every point is compared with all points of the reference, so this is for references of hundreds or thousands.
+        Every point is compared with all points of the reference: this is for hundreds or thousands of them. See
+        `pairwise_distances` for the cost.
 
         Parameters
         ----------
@@ -495,7 +542,7 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
 
     @property
     def history_(self) -> pd.DataFrame:
-        """One line for each layer grown: score (share of wrong predictions, out of sample) and seconds."""
+        """One line for each layer grown: score (share of wrong predictions, out of sample: less is better), seconds."""
         check_is_fitted(self, "cascade_")
         return self.cascade_.history_[["layer", "score", "seconds"]]
 

@@ -20,11 +20,22 @@ _EXPECTED = (
 
 def check_points(X: Any, name: str = "X") -> np.ndarray:
     """Return points as a dense float array (n, n_features); NaN stands for a missing value."""
+    if not sparse.issparse(X) and not isinstance(X, pd.DataFrame) and np.ndim(X) < 2:
+        raise ValueError(
+            f"{name}: Expected points of shape (n, n_features), such as X[[0, 1]], got {np.ndim(X)}D array."
+        )
     try:
         X = check_features(NameHolder(), X, reset=True)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     return X.toarray() if sparse.issparse(X) else X
+
+
+def names_of(X: Any) -> np.ndarray | None:
+    """Return the names of a table's columns, if all are text."""
+    if isinstance(X, pd.DataFrame) and all(isinstance(name, str) for name in X.columns):
+        return np.asarray(X.columns, dtype=object)
+    return None
 
 
 def read_preprocessor(preprocessor: Any) -> np.ndarray | Callable | None:
@@ -47,8 +58,14 @@ def check_pairs(pairs: Any, points: np.ndarray | Callable | None, n_features: in
         raise ValueError(f"Pairs have points of different lengths. {_EXPECTED}") from error
     if pairs.ndim not in (2, 3) or pairs.shape[1] != 2:
         hint = ""
-        if pairs.ndim == 2 and pairs.shape[1] % 2 == 0:
-            hint = " If rows hold both points, one after the other: pairs.reshape(len(pairs), 2, -1)."
+        if pairs.ndim == 1:
+            hint = " For one pair: [[a, b]]."
+        elif pairs.ndim == 2:
+            hint = " If rows are points of known classes: fit_from_labels(X, y)."
+            if pairs.shape[1] % 2 == 0:
+                hint += " If they hold both points, one after the other: np.asarray(pairs).reshape(len(pairs), 2, -1)."
+        elif pairs.ndim == 3 and len(pairs) == 2:
+            hint = " If these are the first and the second points: np.stack([first, second], axis=1)."
         raise ValueError(f"Pairs have shape {pairs.shape}. {_EXPECTED}{hint}")
     if not len(pairs):
         raise ValueError("There are 0 pairs: at least one is needed.")
@@ -79,7 +96,8 @@ def _look_up(pairs: np.ndarray, points: np.ndarray | Callable | None) -> np.ndar
         pairs = pairs.astype(np.int64)
     if pairs.dtype.kind not in "iu":
         raise ValueError(
-            f"Pairs of shape (n_pairs, 2) must hold row numbers of the preprocessor, got {pairs.dtype} values."
+            f"Pairs of shape (n_pairs, 2) must hold row numbers of the preprocessor, got {pairs.dtype} values. For "
+            "names, take preprocessor.index.get_indexer, or a function as preprocessor."
         )
     wrong = (pairs < 0) | (pairs >= len(points))
     if wrong.any():
@@ -108,7 +126,7 @@ def check_similarity(y: Any, n: int) -> np.ndarray:
     if values <= {0, 1} and values != {1}:
         raise ValueError(
             "y must be +1 for similar and -1 for dissimilar pairs, got 0 and 1. If 1 means similar: 2 * y - 1; if 1 "
-            "means dissimilar: 1 - 2 * y."
+            "means dissimilar: 1 - 2 * y. (scikit-learn's cross_val_predict recodes y unless its method is 'predict'.)"
         )
     if not values <= {-1, 1}:
         raise ValueError(f"y must be +1 for similar and -1 for dissimilar pairs, got {sorted(values)[:5]}.")
@@ -193,16 +211,21 @@ def _draw_kind(code: np.ndarray, similar: bool, number: int, random_state: np.ra
     members = np.argsort(code, kind="stable")
     start = np.cumsum(sizes) - sizes
     found = np.empty(0, np.int64)
+    # Of similar pairs, a class by its number of pairs, and two of its members; of others, a point by the number of
+    # points of other classes, and one of these.
+    chance = sizes * (sizes - 1.0) if similar else sizes * (n - sizes).astype(float)
     while len(found) < number:
-        if similar:  # two members of a class, each couple alike; those that are the same point are dropped
-            chance = sizes.astype(float) ** 2
-            chosen = random_state.choice(len(sizes), 2 * number, p=chance / chance.sum())
-            i, j = (members[start[chosen] + (random_state.rand(2 * number) * sizes[chosen]).astype(int)] for _ in "ij")
-            right = i != j
+        chosen = random_state.choice(len(sizes), 2 * number, p=chance / chance.sum())
+        own, first = sizes[chosen], start[chosen]
+        one = (random_state.rand(2 * number) * own).astype(np.int64)
+        other = (random_state.rand(2 * number) * (own - 1 if similar else n - own)).astype(np.int64)
+        if similar:
+            other += other >= one
+            i, j = members[first + one], members[first + other]
         else:
-            i, j = random_state.randint(n, size=(2, 2 * number))
-            right = code[i] != code[j]
-        marks = np.minimum(i, j)[right].astype(np.int64) * n + np.maximum(i, j)[right]
+            other += np.where(other >= first, own, 0)
+            i, j = members[first + one], members[other]
+        marks = np.minimum(i, j) * n + np.maximum(i, j)
         both = np.concatenate([found, marks])
         found = both[np.sort(np.unique(both, return_index=True)[1])]  # in the order of drawing
     return np.column_stack(np.divmod(found[:number], n))
