@@ -2,8 +2,8 @@
 
     python examples/distances_of_digits.py [picture.png]
 
-The picture (needs matplotlib) shows pairs of new images: the nearest and the furthest of the same digit, and the nearest
-and the furthest of different digits.
+The picture (needs matplotlib) shows pairs of new images: the nearest and the furthest of the same digit, and the
+nearest and the furthest of different digits.
 """
 
 import sys
