@@ -180,6 +180,15 @@ class Targets:
         """Number of rows."""
         return len(self.start) - 1
 
+    @property
+    def label_names(self) -> list[Any]:
+        """What each label is called: as given, by the classes, or by numbers."""
+        if self.names is not None:
+            return list(self.names)
+        if self.kind == "multilabel":
+            return list(range(self.n_labels))
+        return list(self.classes[-self.n_labels :])
+
 
 def check_targets(y: Any) -> Targets:
     """Read labels as users have them: (n, n_labels) of 0/1, dense, sparse or a table; or (n,) classes."""

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan import suggestions
 from sylvan._validation import (
-    Targets,
     WeakLabels,
     check_features,
     check_groups,
@@ -335,7 +334,7 @@ class DeepForestClassifier(
         unused = np.zeros(X.shape[0], bool) if weights is None else weights == 0
         if unused.any():  # their labels have no say in how folds are drawn
             labels[unused] = labels[~unused].iloc[0].to_numpy()
-        labels.columns = pd.Index([str(name) for name in _label_names(weak.targets)], tupleize_cols=False)
+        labels.columns = pd.Index([str(name) for name in weak.targets.label_names], tupleize_cols=False)
         scanned = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
         if unused.any():
             scanned[unused] = np.asarray(scanning.transform(X[unused]))  # they are judged as new rows
@@ -346,7 +345,7 @@ class DeepForestClassifier(
         """Return the labels of the used rows before layer 1."""
         X = rows.X if rows.used is None else rows.X[rows.used]
         observed, candidates = rows.select(weak.observed), rows.select(weak.candidates)
-        return impute.begin(X, observed, candidates, seed, _label_names(weak.targets))
+        return impute.begin(X, observed, candidates, seed, weak.targets.label_names)
 
     def _keep(
         self,
@@ -386,7 +385,7 @@ class DeepForestClassifier(
             probability=_present(proba, frequency, last.trained.observed.sum(axis=0)),
             impute=plan.impute,
             rows=suggestions.row_names(weak.index, targets.n_rows),
-            label_names=_label_names(targets),
+            label_names=targets.label_names,
         )
         self.oos_proba_ = np.array(self._as_proba(proba))
 
@@ -529,11 +528,3 @@ def _present(proba: np.ndarray, frequency: np.ndarray, n_observed: np.ndarray) -
 def _by_label(values: np.ndarray | None, weak: WeakLabels) -> Any:
     """Return values by label name if labels have names."""
     return values if values is None or weak.columns is None else pd.Series(values, index=weak.columns)
-
-
-def _label_names(targets: Targets) -> list[Any]:
-    if targets.names is not None:
-        return list(targets.names)
-    if targets.kind == "multilabel":
-        return list(range(targets.n_labels))
-    return list(targets.classes[-targets.n_labels :])

@@ -12,7 +12,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import (
-    Targets,
     check_features,
     check_groups,
     check_integer,
@@ -252,7 +251,7 @@ class MultiGrainedScanning(TransformerMixin, BaseEstimator):
         self.grains_ = [grain.size for grain in self._grains]
         self.n_windows_ = [grain.n_windows for grain in self._grains]
         self.n_labels_ = targets.n_labels
-        self._label_names = _label_names(targets)
+        self._label_names = [str(name) for name in targets.label_names]
         self._n_forests = len(templates)
         features = None if out is None else np.empty((X.shape[0], self.n_features_out_))
         labels, images = dense_labels(targets), self._images(X)
@@ -497,11 +496,3 @@ def _take_windows(grain: _Grain, images: np.ndarray, rows: np.ndarray, drawn: np
 
 def _dense(X: Any) -> np.ndarray:
     return X.toarray() if sparse.issparse(X) else X
-
-
-def _label_names(targets: Targets) -> list[str]:
-    if targets.names is not None:
-        return [str(name) for name in targets.names]
-    if targets.kind == "multilabel":
-        return [str(label) for label in range(targets.n_labels)]
-    return [str(name) for name in targets.classes[-targets.n_labels :]]

@@ -181,10 +181,8 @@ def draw_pairs(
     share = check_number("similar", similar, 0.0, 1.0)
     random_state = check_random_state(random_state)
     code = np.unique(y, return_inverse=True)[1]
-    sizes = np.bincount(code)
-    there = int((sizes * (sizes - 1) // 2).sum())
     wanted = {True: round(share * n_pairs), False: n_pairs - round(share * n_pairs)}
-    available = {True: there, False: len(y) * (len(y) - 1) // 2 - there}
+    available = dict(zip((True, False), count_pairs(y)))
     for kind, name in ((True, "similar"), (False, "dissimilar")):
         if wanted[kind] > available[kind]:
             warn_user(f"There are only {available[kind]} {name} pairs, {wanted[kind]} were asked for.", name)
@@ -197,6 +195,13 @@ def draw_pairs(
     turned = random_state.rand(len(pairs)) < 0.5
     pairs[turned] = pairs[turned, ::-1]
     return pairs, similarity
+
+
+def count_pairs(y: np.ndarray) -> tuple[int, int]:
+    """Return the numbers of similar and of dissimilar pairs that there are."""
+    sizes = pd.Series(y).value_counts(dropna=False).to_numpy(dtype=np.int64)
+    n_similar = int((sizes * (sizes - 1) // 2).sum())
+    return n_similar, len(y) * (len(y) - 1) // 2 - n_similar
 
 
 def _draw_kind(code: np.ndarray, similar: bool, number: int, random_state: np.random.RandomState) -> np.ndarray:
