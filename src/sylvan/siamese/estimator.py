@@ -343,15 +343,19 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
 
     def _distance(self, pairs: np.ndarray) -> np.ndarray:
         distance = np.empty(len(pairs))
-        step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_))
-        for first in range(0, len(pairs), step):
-            part = pairs[first : first + step]
-            found = self.cascade_.predict_proba(pair_rows(part, self._features))[:, 1]
+        for part in self._batches(len(pairs)):
+            found = self.cascade_.predict_proba(pair_rows(pairs[part], self._features))[:, 1]
             if self._both_orders:
-                swapped = pair_rows(part, self._features, swap=True)
+                swapped = pair_rows(pairs[part], self._features, swap=True)
                 found = 0.5 * (found + self.cascade_.predict_proba(swapped)[:, 1])
-            distance[first : first + step] = found
+            distance[part] = found
         return distance
+
+    def _batches(self, n: int) -> Iterator[slice]:
+        """Cut n pairs into batches that fit into memory."""
+        step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_))
+        for first in range(0, n, step):
+            yield slice(first, first + step)
 
     def pair_score(self, pairs: Any) -> np.ndarray:
         """Return how similar the points of each pair are: minus their distance."""
@@ -450,11 +454,6 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         if X.shape[1] != self.n_features_in_:
             raise ValueError(f"{name} has {X.shape[1]} features, but {self.n_features_in_} were learned from.")
         return X
-
-    def _batches(self, n: int) -> Iterator[slice]:
-        step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_))
-        for first in range(0, n, step):
-            yield slice(first, first + step)
 
     def _distance_rows(self, X: np.ndarray, reference: np.ndarray) -> Iterator[np.ndarray]:
         """Give the distances from the reference of some points after the other."""
