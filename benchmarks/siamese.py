@@ -40,6 +40,7 @@ from sylvan.forests import KFold, RandomForest
 from sylvan.kernels.simplex_qp import solve_tree_weights
 from sylvan.scanning import MultiGrainedScanning
 from sylvan.siamese import draw_pairs
+from sylvan.siamese.pairs import count_pairs
 
 SETS = ("parkinsons", "ecoli", "yeast-uci", "haberman", "breast-tissue", "ilpd", "lung-cancer")
 PUBLISHED_NAMES = {
@@ -81,14 +82,10 @@ def draw(X, y, variant, n_pairs, repeat):
     if variant == "shared":
         pairs, similarity = draw_pairs(y, n_pairs + n_test, random_state=repeat)
         if len(pairs) < n_pairs + n_test:  # not enough of one kind: fill up with the other
-            kinds = pd.Series(y)
-            there = int((kinds.value_counts() * (kinds.value_counts() - 1) // 2).sum())
-            every = len(y) * (len(y) - 1) // 2
-            total = min(n_pairs + n_test, every)
+            there, others = count_pairs(y)
+            total = min(n_pairs + n_test, there + others)
             similar = min(there, total // 2) / total
-            pairs, similarity = draw_pairs(
-                y, total, similar=max(similar, 1 - (every - there) / total), random_state=repeat
-            )
+            pairs, similarity = draw_pairs(y, total, similar=max(similar, 1 - others / total), random_state=repeat)
         cut = round(0.6 * len(pairs))
         return X[pairs[:cut]], similarity[:cut], X[pairs[cut:]], similarity[cut:]
     parts = train_test_split(np.arange(len(X)), test_size=0.4, random_state=repeat)
