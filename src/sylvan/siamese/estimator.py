@@ -114,8 +114,8 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The distance is a probability, not a metric: that of a point from itself is small, but not 0, and the triangle
-    inequality need not hold. Missing values (NaN) in points are allowed.
+    The distance is a probability, not a metric: that of a point from itself is not 0, and may even be large, and the
+    triangle inequality need not hold. Missing values (NaN) in points are allowed.
 
     Deviations from the paper, where it is silent or leaks: weights are learned from held-out pairs, by the trees of
     each fold, and class vectors of training pairs from weights that have not seen the pair; lambda is chosen on
