@@ -3,8 +3,9 @@
 The algorithms are functions that return a configured `DeepForestClassifier`: `cafe_slc`, `slcforest`, `gcforest`, ...
 (`sylvan.algorithms` has the table). Their parts are in `sylvan.forests`, `sylvan.augment`, `sylvan.impute`,
 `sylvan.length` and `sylvan.scanning` (images and sequences); `SiameseDeepForest` learns from pairs (`sylvan.siamese`).
-`sylvan.datasets` has data and readers, `sylvan.measures` multi-label measures. All are imported when they are first
-used, so that `import sylvan` costs next to nothing.
+`sylvan.datasets` has data and readers, `sylvan.measures` multi-label measures, `sylvan.baselines` methods to compare
+with, `sylvan.bench` comparisons that can be repeated. All are imported when they are first used, so that
+`import sylvan` costs next to nothing.
 """
 
 from importlib import import_module
@@ -12,7 +13,19 @@ from typing import Any
 
 __version__ = "0.1.0.dev0"
 
-_MODULES = ("algorithms", "augment", "datasets", "forests", "impute", "length", "measures", "scanning", "siamese")
+_MODULES = (
+    "algorithms",
+    "augment",
+    "baselines",
+    "bench",
+    "datasets",
+    "forests",
+    "impute",
+    "length",
+    "measures",
+    "scanning",
+    "siamese",
+)
 _ALGORITHMS = (
     "cafe",
     "cafe_fla",

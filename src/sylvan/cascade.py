@@ -464,6 +464,12 @@ class DeepForestClassifier(
         labels = (proba > self._fitted.thresholds).astype(np.int64)
         return labels if self._fitted.kind == "multilabel" else self.classes_[labels[:, 0]]
 
+    @property
+    def decision_threshold_(self) -> Any:
+        """What `predict` compares probabilities with: a number, or one for each label."""
+        check_is_fitted(self, "layers_")
+        return self._fitted.thresholds
+
     def transform(self, X: Any) -> np.ndarray:
         """Return the last layer's representation of new rows: the features it was given and what its forests say.
 

@@ -24,6 +24,8 @@ from sylvan._validation import (
 from sylvan.base import mean_of
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 
+__all__ = ["MultiGrainedScanning"]
+
 _MAX_SEED = np.iinfo(np.int32).max
 _BATCH_NUMBERS = 1 << 23  # window values that are in hand at a time when predicting
 _SEQUENCE_PARTS = (16, 9, 4)  # windows of a sequence are this part of its length

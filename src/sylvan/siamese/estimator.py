@@ -21,6 +21,7 @@ from sylvan.forests.weighted import check_lambdas
 from sylvan.length import Patience
 from sylvan.scanning import MultiGrainedScanning
 from sylvan.siamese.pairs import (
+    best_threshold,
     check_pairs,
     check_points,
     check_similarity,
@@ -420,7 +421,7 @@ class SiameseDeepForest(ClassifierMixin, BaseEstimator):
         similar = ~check_similarity(y_valid, len(distance))
         if similar.all() or not similar.any():
             raise ValueError("The validation pairs are all of one kind: similar and dissimilar ones are needed.")
-        return self.set_threshold(_best_threshold(distance, similar, strategy, min_rate, beta))
+        return self.set_threshold(best_threshold(distance, similar, strategy, min_rate, beta))
 
     # ------------------------------------------------------------------------------------------------ neighbours
 
@@ -547,30 +548,3 @@ def _enough_pairs(y: np.ndarray, similar: float) -> int:
     """Return the number of pairs to draw if nobody says: 2000, or what one of the kinds allows."""
     limits = [number / share for number, share in zip(count_pairs(y), (similar, 1 - similar)) if share > 0]
     return max(1, int(min([_DEFAULT_PAIRS, *limits])))
-
-
-def _best_threshold(distance: np.ndarray, similar: np.ndarray, strategy: str, min_rate: Any, beta: Any) -> float:
-    """Return the distance that divides pairs best; see `calibrate_threshold`."""
-    order = np.argsort(distance, kind="stable")
-    ends = np.concatenate([[0], 1 + np.flatnonzero(np.diff(distance[order]) > 0), [len(order)]])
-    # After the first `ends` pairs, in order of distance: similar ones found, dissimilar ones taken for similar.
-    found = np.concatenate([[0], np.cumsum(similar[order])])[ends]
-    wrong = ends - found
-    n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
-    if strategy == "accuracy":
-        value = found - wrong
-    elif strategy == "f_beta":
-        squared = min(check_number("beta", beta, 0.0), 1e100) ** 2
-        value = (1 + squared) * found / np.maximum(squared * n_similar + ends, 1)
-    else:
-        if min_rate is None:
-            raise ValueError(f"strategy={strategy!r} needs min_rate, a number from 0 to 1.")
-        least = check_number("min_rate", min_rate, 0.0, 1.0)
-        tpr, tnr = found / n_similar, (n_dissimilar - wrong) / n_dissimilar
-        wanted, kept = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
-        value = np.where(kept >= least, wanted, -1.0)
-    best = ends[int(np.argmax(value))]
-    edges = np.concatenate([[distance[order[0]] - 1.0], distance[order], [distance[order[-1]] + 1.0]])
-    low, high = edges[best : best + 2]
-    middle = 0.5 * (low + high)
-    return float(middle if middle < high else low)

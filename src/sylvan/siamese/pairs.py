@@ -234,3 +234,30 @@ def _draw_kind(code: np.ndarray, similar: bool, number: int, random_state: np.ra
         both = np.concatenate([found, marks])
         found = both[np.sort(np.unique(both, return_index=True)[1])]  # in the order of drawing
     return np.column_stack(np.divmod(found[:number], n))
+
+
+def best_threshold(distance: np.ndarray, similar: np.ndarray, strategy: str, min_rate: Any, beta: Any) -> float:
+    """Return the distance that divides pairs best; see `calibrate_threshold`."""
+    order = np.argsort(distance, kind="stable")
+    ends = np.concatenate([[0], 1 + np.flatnonzero(np.diff(distance[order]) > 0), [len(order)]])
+    # After the first `ends` pairs, in order of distance: similar ones found, dissimilar ones taken for similar.
+    found = np.concatenate([[0], np.cumsum(similar[order])])[ends]
+    wrong = ends - found
+    n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
+    if strategy == "accuracy":
+        value = found - wrong
+    elif strategy == "f_beta":
+        squared = min(check_number("beta", beta, 0.0), 1e100) ** 2
+        value = (1 + squared) * found / np.maximum(squared * n_similar + ends, 1)
+    else:
+        if min_rate is None:
+            raise ValueError(f"strategy={strategy!r} needs min_rate, a number from 0 to 1.")
+        least = check_number("min_rate", min_rate, 0.0, 1.0)
+        tpr, tnr = found / n_similar, (n_dissimilar - wrong) / n_dissimilar
+        wanted, kept = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
+        value = np.where(kept >= least, wanted, -1.0)
+    best = ends[int(np.argmax(value))]
+    edges = np.concatenate([[distance[order[0]] - 1.0], distance[order], [distance[order[-1]] + 1.0]])
+    low, high = edges[best : best + 2]
+    middle = 0.5 * (low + high)
+    return float(middle if middle < high else low)

@@ -1,0 +1,196 @@
+"""What a cell learns from and is tested on. Folds, masks and pairs follow from the seed, never from the method."""
+
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.model_selection import KFold, train_test_split
+
+from sylvan.bench.protocol import Cell, Protocol
+from sylvan.datasets import hide_positives, load_dataset, read_arff, read_csv
+from sylvan.siamese.pairs import count_pairs, draw_pairs
+
+
+class Sample(NamedTuple):
+    """Training data as the method sees it, and test data with the truth."""
+
+    X: Any
+    Y: np.ndarray
+    X_test: Any
+    Y_test: np.ndarray
+
+
+class DataFacts(NamedTuple):
+    """A data set as it is used: its size, and a mark of its values."""
+
+    name: str
+    n_rows: int
+    n_features: int
+    n_labels: int
+    fingerprint: str
+
+
+def data_facts(protocol: Protocol, dataset: str) -> DataFacts:
+    """Read a data set and say what it is.
+
+    Examples
+    --------
+    >>> from sylvan.bench import load_protocol
+    >>> from sylvan.bench.data import data_facts
+    >>> data_facts(load_protocol("A"), "digit_attributes")[:4]
+    ('digit_attributes', 1797, 64, 8)
+    """
+    X, Y = _data(protocol, dataset)
+    n_labels = Y.shape[1] if Y.ndim == 2 else len(np.unique(Y))
+    values = X.toarray() if sparse.issparse(X) else X
+    mark = hashlib.sha256(np.ascontiguousarray(values, dtype=float).tobytes())
+    mark.update("\0".join(map(str, np.ravel(Y))).encode())
+    return DataFacts(dataset, len(Y), X.shape[1], n_labels, mark.hexdigest()[:16])
+
+
+def derive_seed(seed: int, *parts: object) -> int:
+    """Return a seed that depends on the parts and on nothing else: not on order, time or number of workers.
+
+    Examples
+    --------
+    >>> from sylvan.bench.data import derive_seed
+    >>> derive_seed(0, "split", "emotions") == derive_seed(0, "split", "emotions")
+    True
+    >>> derive_seed(0, "split", "emotions") == derive_seed(0, "split", "flags")
+    False
+    """
+    text = "\0".join(map(str, (seed, *parts)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") >> 1
+
+
+def sample(protocol: Protocol, cell: Cell) -> Sample:
+    """Return the training and test data of a cell: the same for all methods.
+
+    Examples
+    --------
+    >>> from sylvan.bench import load_protocol
+    >>> from sylvan.bench.data import sample
+    >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"])
+    >>> drawn = sample(protocol, protocol.cells()[0])
+    >>> drawn.X.shape[1], drawn.X_test.shape[1], drawn.Y.shape[1] == drawn.Y_test.shape[1]
+    (64, 64, True)
+    """
+    X, Y = _data(protocol, cell.dataset)
+    factors = dict(cell.factors)
+    if protocol.task == "pairs":
+        return _draw_pairs(protocol, cell, factors, X, Y)
+    train, test = _split(protocol, cell, X, Y)
+    observed = hide_positives(
+        Y[train], factors.get("ilr", 0.0), random_state=derive_seed(protocol.seed, "mask", cell.dataset, cell.repeat)
+    )
+    return Sample(X[train], observed, X[test], Y[test])
+
+
+def _data(protocol: Protocol, dataset: str) -> tuple[Any, Any]:
+    options = tuple(sorted(protocol.data_of(dataset).items()))
+    return _load(protocol.task, dataset, options, protocol.seed, os.environ.get("SYLVAN_DATA"))
+
+
+@lru_cache(maxsize=2)
+def _load(
+    task: str, name: str, options: tuple[tuple[str, Any], ...], seed: int, _folder: str | None
+) -> tuple[Any, Any]:
+    """Read a data set, and take the rows, features and labels that the protocol wants."""
+    wanted = dict(options)
+    X, Y = _read(task, name, wanted.get("path"))
+    if task == "pairs":
+        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
+        Y = np.asarray(Y)
+        if Y.ndim != 1:
+            raise ValueError(f"Pairs are drawn from classes, but {name!r} has {Y.shape[1]} labels.")
+    else:
+        Y = np.asarray(Y.toarray() if sparse.issparse(Y) else Y)
+        if Y.ndim != 2:
+            raise ValueError(f"{name!r} has classes, not a table of labels: it is for protocols of pairs.")
+        Y = Y.astype(int)
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X, dtype=float)
+    if "features" in wanted:
+        X = X[:, : wanted["features"]]
+    if wanted.get("rows", len(Y)) < len(Y):
+        rng = np.random.RandomState(derive_seed(seed, "rows", name))
+        rows = np.sort(rng.choice(len(Y), wanted["rows"], replace=False))
+        X, Y = X[rows], Y[rows]
+    if task == "labels":
+        Y = Y[:, Y.sum(axis=0) >= wanted.get("min_positives", 0)]
+        if Y.shape[1] == 0:
+            raise ValueError(f"{name!r} has no label with {wanted['min_positives']} positives or more.")
+    return X, Y
+
+
+def _read(task: str, name: str, path: str | None) -> tuple[Any, Any]:
+    if path is not None:
+        if not Path(path).is_file():
+            raise ValueError(f"The file {path!r} of data set {name!r} was not found.")
+        if Path(path).name.endswith((".arff", ".arff.gz")):
+            return read_arff(path, return_X_y=True)
+        return read_csv(path, "label:", nominal=True, return_X_y=True)
+    if task == "pairs" and name == "digits":
+        return load_digits(return_X_y=True)
+    return load_dataset(name, return_X_y=True)
+
+
+def _split(protocol: Protocol, cell: Cell, X: Any, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    kind = protocol.split["kind"]
+    if kind == "holdout":
+        seed = derive_seed(protocol.seed, "split", cell.dataset, cell.repeat)
+        train, test = train_test_split(
+            np.arange(len(Y)), test_size=protocol.split.get("test_share", 0.3), random_state=seed
+        )
+        return train, test
+    seed = derive_seed(protocol.seed, "split", cell.dataset)
+    if kind == "folds":
+        return list(KFold(protocol.repeats, shuffle=True, random_state=seed).split(Y))[cell.repeat]
+    return _stratified_folds(Y.tobytes(), Y.shape, Y.dtype.str, protocol.repeats, seed)[cell.repeat]
+
+
+@lru_cache(maxsize=4)
+def _stratified_folds(data: bytes, shape: tuple[int, int], dtype: str, n_folds: int, seed: int) -> list[Any]:
+    try:
+        from iterstrat.ml_stratifiers import MultilabelStratifiedKFold  # noqa: PLC0415 (an extra)
+    except ImportError as error:
+        raise ImportError(
+            'Stratified folds need iterative-stratification: pip install "sylvan[bench]" (or split.kind = "folds").'
+        ) from error
+    Y = np.frombuffer(data, dtype=dtype).reshape(shape)
+    return list(MultilabelStratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(Y)), Y))
+
+
+def _draw_pairs(protocol: Protocol, cell: Cell, factors: dict[str, Any], X: np.ndarray, y: np.ndarray) -> Sample:
+    """Draw training pairs and two thirds as many test pairs, half of them similar as far as there are enough.
+
+    "shared": all pairs are drawn from all points, as published; no pair is in both. "strict": test pairs have points of
+    their own, 40 % of all.
+    """
+    n_pairs, points = factors.get("pairs", 1000), factors.get("points", "strict")
+    n_test = 2 * n_pairs // 3
+    seed = derive_seed(protocol.seed, "pairs", cell.dataset, cell.repeat, n_pairs)
+    if points == "shared":
+        pairs, similarity = _balanced(y, n_pairs + n_test, seed)
+        cut = round(len(pairs) * n_pairs / (n_pairs + n_test))
+        return Sample(X[pairs[:cut]], similarity[:cut], X[pairs[cut:]], similarity[cut:])
+    if points != "strict":
+        raise ValueError(f'points must be "shared" or "strict", got {points!r}')
+    parts = train_test_split(np.arange(len(y)), test_size=0.4, random_state=seed)
+    drawn = []
+    for rows, number in zip(parts, (n_pairs, n_test)):
+        pairs, similarity = _balanced(y[rows], number, seed)
+        drawn += [X[rows[pairs]], similarity]
+    return Sample(*drawn)
+
+
+def _balanced(y: np.ndarray, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw pairs, half of them similar; where one kind has not enough, the other fills up."""
+    similar, others = count_pairs(y)
+    number = min(number, similar + others)
+    wanted = min(max(number // 2, number - others), similar)
+    return draw_pairs(y, number, similar=wanted / number, random_state=seed)

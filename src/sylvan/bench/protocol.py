@@ -1,0 +1,512 @@
+"""A protocol: what is compared, on which data, how often and by which measures. It is data, written in TOML.
+
+A cell is the smallest piece of work: one method on one data set, at one level of each factor, in one repeat. Methods
+whose options name `$measure` are fitted once for each measure, each fit in a cell of its own (the cell's `target`).
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sylvan.measures import MEASURES, get_measure
+
+#: What a task offers: kinds of split, factors that it understands itself, and measures.
+TASKS: Mapping[str, dict[str, tuple[str, ...]]] = {
+    "labels": {
+        "splits": ("stratified-folds", "folds", "holdout"),
+        "factors": ("ilr",),
+        "measures": (*MEASURES, "macro_auc"),
+    },
+    "pairs": {"splits": ("pairs",), "factors": ("points", "pairs"), "measures": ("accuracy", "auroc")},
+}
+#: How a method may choose a number of layers for each measure (see `sylvan.bench.methods.LayerChoice`).
+LAYER_RULES = ("best", "patience", "drop")
+#: The set that needs no data folder.
+BUILT_IN = {"labels": "digit_attributes", "pairs": "digits"}
+_TOP = {
+    "name", "title", "source", "task", "seed", "datasets", "measures", "repeats", "split", "data", "values", "factors",
+    "methods", "quick",
+}  # fmt: skip
+_SPLIT = {"kind", "test_share"}
+_DATA = {"name", "path", "min_positives", "rows", "features"}
+_METHOD = {"name", "use", "options", "choose_layer", "optional"}
+_QUICK = {"repeats", "rows", "datasets", "values", "factors"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one data set, at one level of each factor, in one repeat; `target` is its measure, if one only."""
+
+    dataset: str
+    factors: tuple[tuple[str, Any], ...]
+    repeat: int
+    method: str
+    target: str = ""
+
+    def describe(self) -> str:
+        """Return the cell in words."""
+        parts = [self.dataset, *(f"{name} {value}" for name, value in self.factors), f"#{self.repeat}", self.method]
+        return " ".join([*parts, f"for {self.target}"] if self.target else parts)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A comparison as data; `load_protocol` reads it from TOML.
+
+    Attributes
+    ----------
+    name, title, source : str
+        Short name, what it is, and where it comes from.
+    task : {"labels", "pairs"}
+        Multi-label tables, or pairs of points.
+    seed : int
+        Folds, masks, pairs and models all follow from it.
+    datasets : tuple of str
+        Names, as `sylvan.datasets.load_dataset` knows them.
+    data : dict
+        For each data set: `path`, `rows` (that many, drawn at random), `features` (the first so many), `min_positives`
+        (labels with fewer positives are dropped); "*" is for all that are not named.
+    measures : tuple of str
+        Names of `sylvan.measures`; "accuracy" and "auroc" for pairs.
+    repeats : int
+        Folds, or repetitions of a random split.
+    split : dict
+        `kind`: "stratified-folds" (iterative stratification), "folds", "holdout" (with `test_share`) or "pairs".
+    factors : dict of str to tuple
+        Levels. "ilr" hides that share of the positives of training rows; "points" ("shared" or "strict") and "pairs"
+        are for pairs; any other must be used by an option as "$name".
+    methods : dict
+        For each method: `name` (printed), `use` (see `sylvan.bench.methods`), `options`, `choose_layer`.
+    optional : dict
+        Methods that are run when they are named.
+    text : str
+        The TOML text that it was read from.
+    """
+
+    name: str
+    title: str
+    task: str
+    seed: int
+    datasets: tuple[str, ...]
+    data: dict[str, dict[str, Any]]
+    measures: tuple[str, ...]
+    repeats: int
+    split: dict[str, Any]
+    factors: dict[str, tuple[Any, ...]]
+    methods: dict[str, dict[str, Any]]
+    optional: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
+    text: str = field(default="", repr=False)
+    source: str = ""
+
+    @property
+    def repeat_name(self) -> str:
+        """What a repeat is called."""
+        return "fold" if "folds" in self.split["kind"] else "repetition"
+
+    @property
+    def method_names(self) -> dict[str, str]:
+        """The printed name of each method."""
+        return {key: spec.get("name", key) for key, spec in self.methods.items()}
+
+    def data_of(self, dataset: str) -> dict[str, Any]:
+        """Return what is to be done with a data set before it is split."""
+        return self.data.get(dataset, self.data.get("*", {}))
+
+    def cells(self) -> list[Cell]:
+        """Return all cells, repeat by repeat, so that a run that is stopped early is balanced."""
+        levels = list(itertools.product(*self.factors.values()))
+        return [
+            Cell(dataset, tuple(zip(self.factors, level)), repeat, method, target)
+            for repeat in range(self.repeats)
+            for dataset in self.datasets
+            for level in levels
+            for method in self.methods
+            for target in (self.measures if _names_in(self.methods[method]) & {"measure"} else ("",))
+        ]
+
+    def definition(self, cell: Cell) -> str:
+        """Return a mark of everything that decides what a cell's figures are, but for the software."""
+        spec = {key: self.methods[cell.method].get(key) for key in ("use", "options", "choose_layer")}
+        folds = self.repeats if "folds" in self.split["kind"] else None  # what a fold is depends on their number
+        parts = [self.task, self.seed, self.split, folds, self.data_of(cell.dataset), list(self.measures), spec]
+        parts += [cell.dataset, cell.factors, cell.repeat, cell.target]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    def select(
+        self,
+        *,
+        datasets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        factors: Mapping[str, Sequence[Any]] | None = None,
+        repeats: int | None = None,
+        seed: int | None = None,
+    ) -> "Protocol":
+        """Return the protocol with other data sets, some of its methods, other levels, fewer repeats, another seed.
+
+        With folds, `repeats` runs the first so many of the same folds; it does not change their number.
+        """
+        chosen: dict[str, Any] = {}
+        if datasets is not None:
+            _some("data set", datasets)
+            chosen["datasets"] = tuple(datasets)
+        if methods is not None:
+            _some("method", methods)
+            known = self.methods | self.optional
+            for method in methods:
+                _known("method", method, known)
+            chosen["methods"] = {method: known[method] for method in methods}
+        levels = dict(self.factors)
+        for factor, values in (factors or {}).items():
+            _known("factor", factor, self.factors)
+            _some(f"level of {factor}", values)
+            levels[factor] = _levels(factor, values)
+        if seed is not None:
+            chosen["seed"] = seed
+        made = replace(self, factors=levels, **chosen)
+        _check(made)
+        return made if repeats is None else _Partial.of(made, repeats)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the protocol as plain data."""
+        fields = (
+            "name",
+            "title",
+            "source",
+            "task",
+            "seed",
+            "datasets",
+            "data",
+            "measures",
+            "repeats",
+            "split",
+            "factors",
+        )
+        return {name: getattr(self, name) for name in (*fields, "methods", "optional", "text")}
+
+
+@dataclass(frozen=True)
+class _Partial(Protocol):
+    """A protocol of which only the first repeats are run."""
+
+    first: int = 0
+
+    @classmethod
+    def of(cls, protocol: Protocol, first: int) -> "_Partial":
+        _whole("repeats", first)
+        if "folds" in protocol.split["kind"] and first > protocol.repeats:
+            raise ValueError(f"The protocol has {protocol.repeats} folds; {first} of them cannot be run.")
+        fields = protocol.to_dict()
+        if "folds" not in protocol.split["kind"]:
+            fields["repeats"] = first
+        return cls(**fields, first=first)
+
+    def cells(self) -> list[Cell]:
+        return [cell for cell in super().cells() if cell.repeat < self.first]
+
+
+def protocol_names() -> list[str]:
+    """Return the names of the protocols that ship with the package.
+
+    Examples
+    --------
+    >>> from sylvan.bench import protocol_names
+    >>> protocol_names()
+    ['A', 'B', 'C', 'D']
+    """
+    folder = files("sylvan.bench").joinpath("protocols")
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_protocol(protocol: str | os.PathLike[str], *, quick: bool = False) -> Protocol:
+    """Read a protocol: one that ships with the package by its name, or a TOML file.
+
+    Parameters
+    ----------
+    protocol : str or path
+        "A" (weak labels), "B" (LCForest's tables), "C" (multi-label), "D" (pairs), or the path of a file.
+    quick : bool, default=False
+        Apply the protocol's `[quick]` part: fewer rows, trees and repeats, for a look.
+
+    Returns
+    -------
+    Protocol
+
+    Examples
+    --------
+    >>> from sylvan.bench import load_protocol
+    >>> protocol = load_protocol("A")
+    >>> protocol.title
+    'Weak labels'
+    >>> protocol.factors["ilr"]
+    (0.0, 0.3, 0.5, 0.7)
+    >>> len(protocol.select(datasets=["emotions"], methods=["rf_et"], factors={"ilr": [0.5]}).cells())
+    5
+    """
+    name, file = str(protocol), Path(protocol)
+    shipped = name in protocol_names()
+    if not shipped and not file.is_file():
+        known = ", ".join(protocol_names())
+        raise ValueError(f"There is no protocol {name!r}: known are {known}, and no file of that name was found.")
+    source = files("sylvan.bench").joinpath("protocols", f"{name}.toml") if shipped else file
+    name = name if shipped else file.stem
+    try:
+        text = source.read_text(encoding="utf-8")
+        spec = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"The protocol {name!r} is not valid TOML: {error}") from error
+    return make_protocol(spec, name=name, text=text, quick=quick)
+
+
+def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = "", quick: bool = False) -> Protocol:
+    """Make a protocol of plain data, as TOML gives it; every error names what is wrong.
+
+    Parameters
+    ----------
+    spec : dict
+        As in the files that ship: title, task, seed, datasets, measures, repeats, [split], [data], [values], [factors],
+        [methods], [quick].
+    name, text : str
+        Its name and the text that it was read from.
+    quick : bool
+        As in `load_protocol`.
+
+    Returns
+    -------
+    Protocol
+
+    Examples
+    --------
+    >>> from sylvan.bench import make_protocol
+    >>> protocol = make_protocol(
+    ...     {
+    ...         "task": "labels",
+    ...         "datasets": ["digit_attributes"],
+    ...         "measures": ["micro_auroc"],
+    ...         "repeats": 2,
+    ...         "split": {"kind": "holdout", "test_share": 0.3},
+    ...         "methods": {"rf_et": {"options": {"n_trees": 10}}},
+    ...     }
+    ... )
+    >>> len(protocol.cells())
+    2
+    """
+    spec = dict(spec)
+    _only("the protocol", spec, _TOP)
+    task = spec.get("task", "labels")
+    _known("task", task, TASKS)
+    values = _table("values", spec)
+    factors = {factor: _levels(factor, levels) for factor, levels in _table("factors", spec).items()}
+    common = _table("data", spec)
+    _only("[data]", common, _DATA - {"name", "path"})
+    datasets, data = _read_datasets(spec.get("datasets", [BUILT_IN[task]]), common)
+    repeats = spec.get("repeats", 5)
+    if quick:
+        hurry = _table("quick", spec)
+        _only("[quick]", hurry, _QUICK)
+        values = values | _table("values", hurry)
+        factors |= {factor: _levels(factor, levels) for factor, levels in _table("factors", hurry).items()}
+        repeats = hurry.get("repeats", min(repeats, 2) if isinstance(repeats, int) else repeats)
+        rows = _whole("quick.rows", hurry.get("rows", 300))
+        datasets = tuple(_list("quick.datasets", hurry.get("datasets", datasets)))
+        data = {key: entry | {"rows": min(rows, entry.get("rows", rows))} for key, entry in data.items()}
+    methods: dict[str, dict[str, Any]] = {}
+    optional: dict[str, dict[str, Any]] = {}
+    for key, method in _table("methods", spec).items():
+        if not isinstance(method, Mapping):
+            raise ValueError(f"methods.{key} must be a table, got {method!r}")
+        _check_method(key, method, task)
+        chosen = optional if method.get("optional") else methods
+        chosen[key] = dict(method) | {"options": _fill(_table("options", method), values)}
+    made = Protocol(
+        name=str(spec.get("name", name)),
+        title=str(spec.get("title", name)) + (" (quick)" if quick else ""),
+        source=str(spec.get("source", "")),
+        task=task,
+        seed=spec.get("seed", 0),
+        datasets=datasets,
+        data=data,
+        measures=tuple(_list("measures", spec.get("measures"))),
+        repeats=repeats,
+        split=dict(_table("split", spec)) or {"kind": TASKS[task]["splits"][0]},
+        factors=factors,
+        methods=methods,
+        optional=optional,
+        text=text,
+    )
+    _check(made)
+    used = set(TASKS[task]["factors"]).union(*(_names_in(method) for method in (methods | optional).values()))
+    for factor in factors:
+        if factor not in used:
+            raise ValueError(f"Factor {factor!r} changes nothing: no method has an option '${factor}'.")
+    return made
+
+
+def from_dict(fields: Mapping[str, Any]) -> Protocol:
+    """Make the protocol again that `Protocol.to_dict` took apart."""
+    tuples = {name: tuple(fields[name]) for name in ("datasets", "measures")}
+    levels = {name: tuple(values) for name, values in fields["factors"].items()}
+    return Protocol(**{**fields, **tuples, "factors": levels})
+
+
+def _check(protocol: Protocol) -> None:
+    task = TASKS[protocol.task]
+    _some("data set", protocol.datasets)
+    _some("measure", protocol.measures)
+    _some("method", protocol.methods)
+    for measure in protocol.measures:
+        _known("measure", measure, task["measures"])
+    if protocol.task == "labels":
+        for measure in protocol.measures:
+            if get_measure(measure).name != measure:
+                raise ValueError(f"Write {get_measure(measure).name!r} instead of {measure!r}, its second name.")
+    _whole("repeats", protocol.repeats)
+    _whole("seed", protocol.seed, 0)
+    _only("[split]", protocol.split, _SPLIT)
+    _known("kind of split", protocol.split.get("kind"), task["splits"])
+    if "folds" in protocol.split["kind"] and protocol.repeats < 2:
+        raise ValueError("Folds need repeats of at least 2; one of several folds is `--repeats 1` of a run.")
+    share = protocol.split.get("test_share", 0.3)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        raise ValueError(f"split.test_share must lie between 0 and 1, got {share!r}")
+    for factor, levels in protocol.factors.items():
+        _some(f"level of factor {factor}", levels)
+        if factor in _RESERVED:
+            raise ValueError(f"A factor cannot be called {factor!r}: results have a column of that name.")
+    for rate in protocol.factors.get("ilr", ()):
+        if not isinstance(rate, float) or not 0 <= rate < 1:
+            raise ValueError(f"An ilr is a share of positives to hide, from 0 to below 1, got {rate!r}")
+    if protocol.task == "pairs":
+        for points in protocol.factors.get("points", ()):
+            _known("level of points", points, ("shared", "strict"))
+        for number in protocol.factors.get("pairs", ()):
+            _whole("A level of pairs", number, 2)
+    known = {*protocol.factors, "measure"}
+    for key, method in protocol.methods.items():
+        unknown = sorted(_names_in(method) - known)
+        if unknown:
+            raise ValueError(f"methods.{key} uses ${unknown[0]}, which is neither a factor nor a value of [values].")
+
+
+#: Columns of the results and of the statistics.
+_RESERVED = {
+    "dataset", "factors", "repeat", "method", "measure", "value", "layer", "target", "status", "error", "warnings",
+    "seconds", "predict_seconds", "wall_seconds", "peak_mib", "model_mb", "n_layers", "finished", "versions", "machine",
+    "rank", "percentile", "block",
+}  # fmt: skip
+
+
+def _check_method(key: str, method: Mapping[str, Any], task: str) -> None:
+    _only(f"methods.{key}", method, _METHOD)
+    for name, kind, words in (("name", str, "a text"), ("use", str, "a text"), ("optional", bool, "true or false")):
+        if not isinstance(method.get(name, kind()), kind):
+            raise ValueError(f"methods.{key}.{name} must be {words}, got {method[name]!r}")
+    if "choose_layer" in method:
+        if task != "labels":
+            raise ValueError(f"methods.{key}.choose_layer is for tables of labels, not for pairs.")
+        _known(f"rule methods.{key}.choose_layer", method["choose_layer"], LAYER_RULES)
+    try:
+        json.dumps(_table("options", method))
+    except TypeError as error:
+        raise ValueError(f"methods.{key}.options may hold texts, numbers, lists and tables only: {error}") from error
+
+
+def _read_datasets(entries: Any, common: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
+    names: list[str] = []
+    data = {}
+    for entry in _list("datasets", entries):
+        own = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
+        _only(f"data set {own.get('name', own)!r}", own, _DATA)
+        name = own.pop("name", None)
+        if not isinstance(name, str):
+            raise ValueError(f"A data set is a name or a table with a name, got {entry!r}")
+        if name in names:
+            raise ValueError(f"The data set {name!r} is named twice.")
+        names.append(name)
+        data[name] = common | own
+    for name, entry in ({"*": common} | data).items():
+        for key, low in (("rows", 2), ("features", 1), ("min_positives", 0)):
+            _whole(f"{key} of data set {name!r}" if name != "*" else f"data.{key}", entry.get(key, low), low)
+        if not isinstance(entry.get("path", ""), str):
+            raise ValueError(f"path of data set {name!r} must be a text, got {entry['path']!r}")
+    return tuple(names), data | {"*": common}
+
+
+def _levels(factor: str, values: Any) -> tuple[Any, ...]:
+    """Return levels of a factor, numbers in one form: 0 and 0.0 must not become two levels."""
+    levels = _list(f"factors.{factor}", values)
+    for level in levels:
+        if not isinstance(level, str | int | float) or isinstance(level, bool):
+            raise ValueError(f"A level of the factor {factor!r} is a number or a text, got {level!r}")
+    return tuple(float(level) if factor == "ilr" and isinstance(level, int) else level for level in levels)
+
+
+def _fill(value: Any, values: Mapping[str, Any]) -> Any:
+    """Replace "$name" by the value of that name; what is not there stays, since it may be a factor."""
+    if isinstance(value, str) and value.startswith("$"):
+        return values.get(value[1:], value)
+    if isinstance(value, Mapping):
+        return {key: _fill(part, values) for key, part in value.items()}
+    return [_fill(part, values) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _names_in(value: Any) -> set[str]:
+    """Return the names that are used as "$name"."""
+    if isinstance(value, str):
+        return {value[1:]} if value.startswith("$") else set()
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return set().union(*(_names_in(part) for part in parts))
+
+
+def _table(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    value = spec.get(name, {})
+    if not isinstance(value, Mapping):
+        raise ValueError(f"[{name}] must be a table, got {value!r}")
+    return dict(value)
+
+
+def _list(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{name} must be a list, got {value!r}")
+    return list(value)
+
+
+def _whole(name: str, value: Any, low: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r}")
+    return value
+
+
+def _some(name: str, values: Iterable[Any]) -> None:
+    values = list(values)
+    if not values:
+        raise ValueError(f"There must be at least one {name}.")
+    twice = [value for at, value in enumerate(values) if value in values[:at]]
+    if twice:
+        raise ValueError(f"The {name} {twice[0]!r} is named twice.")
+
+
+def _only(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
+    for key in table:
+        if key not in known:
+            raise ValueError(f"{where} has an unknown entry {key!r}{_hint(key, known)}")
+
+
+def _known(kind: str, value: Any, known: Iterable[str]) -> None:
+    if value not in list(known):  # a list: what TOML holds need not be hashable
+        raise ValueError(f"unknown {kind} {value!r}{_hint(value, known)}")
+
+
+def _hint(value: Any, known: Iterable[str]) -> str:
+    names = sorted(known)
+    close = get_close_matches(str(value), names, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known are: {', '.join(names)}" if names else "; there are none"

@@ -1,0 +1,198 @@
+"""Run the cells of a protocol in parallel, and store each as it is finished."""
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from sylvan.bench.cell import Outcome, run_cell
+from sylvan.bench.data import DataFacts, data_facts, sample
+from sylvan.bench.methods import LayerChoice, build_method
+from sylvan.bench.protocol import Cell, Protocol
+from sylvan.bench.results import Results, read_results
+from sylvan.bench.store import Store
+
+
+def run(
+    protocol: Protocol,
+    out: str | os.PathLike[str],
+    *,
+    n_jobs: int = 1,
+    retry: bool = False,
+    progress: Callable[["Progress"], None] | None = None,
+    command: str = "",
+) -> Results:
+    """Run what is not yet in the file; figures do not depend on `n_jobs`, on the order or on interruptions.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What to run.
+    out : str or path
+        File of results (SQLite). If it is there, finished cells are not repeated.
+    n_jobs : int, default=1
+        Cells that are run at the same time, each in a process of its own with one thread.
+    retry : bool, default=False
+        Run failed cells again.
+    progress : callable or None, default=None
+        Called before the first and after each cell.
+    command : str, default=""
+        Kept in the file, for the report.
+
+    Returns
+    -------
+    Results
+        Of the whole file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sylvan.bench import load_protocol, run
+    >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"], methods=["rf_et", "gcforest"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results = run(protocol, Path(folder) / "results.db")
+    >>> sorted(results.scores["method"].unique())
+    ['gcforest', 'rf_et']
+    """
+    data = _check_first(protocol)
+    with Store(out, create=True) as store:
+        missing = store.plan(protocol, data, command, retry=retry)
+        watch = Progress(len(protocol.cells()), missing, n_jobs, _known_times(store))
+        if progress is not None:
+            progress(watch)
+        try:
+            for outcome in Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(
+                delayed(run_cell)(protocol, cell) for cell in missing
+            ):
+                store.add(outcome)
+                watch.add(outcome)
+                if progress is not None:
+                    progress(watch)
+        except TerminatedWorkerError as error:
+            raise RuntimeError(
+                f"A worker process was killed, perhaps because memory ran out. {watch.done} of {watch.total} cells are "
+                f"in {out}; the same command goes on from there (fewer jobs need less memory)."
+            ) from error
+    return read_results(out)
+
+
+def _check_first(protocol: Protocol) -> list[DataFacts]:
+    """Find mistakes before hours are spent: every method can be built, every data set be read and split."""
+    cells = protocol.cells()
+    for method in protocol.methods:
+        cell = next(cell for cell in cells if cell.method == method)
+        try:
+            spec = protocol.methods[method]
+            model = build_method(spec, method, dict(cell.factors) | {"measure": cell.target}, 0)
+            if "choose_layer" in spec:
+                LayerChoice(spec["choose_layer"], [], np.empty(0)).prepare(model)
+        except Exception as error:
+            raise ValueError(f"Method {method!r}: {error}") from error
+    facts = []
+    for dataset in protocol.datasets:
+        try:
+            facts.append(data_facts(protocol, dataset))
+            sample(protocol, next(cell for cell in cells if cell.dataset == dataset))
+        except ValueError as error:
+            raise ValueError(f"Data set {dataset!r}: {error}") from error
+    return facts
+
+
+def _known_times(store: Store) -> list[tuple[str, str, float]]:
+    rows = store.rows("cells", ["dataset", "method", "wall_seconds"])
+    return [(dataset, method, seconds) for dataset, method, seconds in rows if seconds is not None]
+
+
+class Progress:
+    """How far a run is, and about how long it will take.
+
+    Cells differ a thousandfold in cost, so the time left is not a matter of counting: the cost of a cell is guessed as
+    that of its data set times that of its method, from the cells that are finished.
+
+    Attributes
+    ----------
+    done, total, failed : int
+        Cells, those of earlier runs included.
+    last : Outcome or None
+        The cell that was finished last.
+    """
+
+    def __init__(self, total: int, missing: list[Cell], n_jobs: int, times: list[tuple[str, str, float]]) -> None:
+        self.total, self.done, self.failed = total, total - len(missing), 0
+        self.last: Outcome | None = None
+        self._left = dict.fromkeys(missing)
+        self._n_jobs = n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+        self._times: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for dataset, method, seconds in times:
+            self._times[dataset, method].append(seconds)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a finished cell."""
+        self.last = outcome
+        self.done += 1
+        self.failed += outcome.status == "failed"
+        self._left.pop(outcome.cell, None)
+        self._times[outcome.cell.dataset, outcome.cell.method].append(outcome.wall_seconds or 0.0)
+
+    def seconds_left(self) -> float:
+        """Return a guess of the time that the rest needs; NaN as long as nothing is known."""
+        if not self._left:
+            return 0.0
+        if not self._times:
+            return float("nan")
+        guess = _guess_times({key: float(np.mean(values)) for key, values in self._times.items()})
+        return sum(guess(cell.dataset, cell.method) for cell in self._left) / min(self._n_jobs, len(self._left))
+
+
+def _guess_times(known: dict[tuple[str, str], float]) -> Callable[[str, str], float]:
+    """Fit log seconds = data set + method by turns, and return what it says of any cell."""
+    logs = {key: np.log(max(seconds, 1e-3)) for key, seconds in known.items()}
+    middle = float(np.mean(list(logs.values())))
+    effects: list[dict[str, float]] = [{}, {}]
+    for side in (0, 1) * 5:
+        rest: dict[str, list[float]] = defaultdict(list)
+        for key, log in logs.items():
+            rest[key[side]].append(log - middle - effects[1 - side].get(key[1 - side], 0.0))
+        effects[side] = {name: float(np.mean(values)) for name, values in rest.items()}
+
+    def guess(dataset: str, method: str) -> float:
+        if (dataset, method) in known:
+            return known[dataset, method]
+        return float(np.exp(middle + effects[0].get(dataset, 0.0) + effects[1].get(method, 0.0)))
+
+    return guess
+
+
+def print_progress(watch: Progress, file: Any = None) -> None:
+    """Print one line for each finished cell, with the time that is left."""
+    if watch.last is not None:
+        outcome = watch.last
+        state = " FAILED " + outcome.error.partition("\n")[0] if outcome.status == "failed" else ""
+        print(
+            f"{watch.done}/{watch.total} {outcome.cell.describe()} {outcome.wall_seconds:.1f} s{state}"
+            f" [{format_seconds(watch.seconds_left())} left]",
+            file=file or sys.stderr,
+            flush=True,
+        )
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a length of time for people.
+
+    Examples
+    --------
+    >>> from sylvan.bench.runner import format_seconds
+    >>> format_seconds(75), format_seconds(7300), format_seconds(float("nan"))
+    ('1:15', '2:01:40', '?')
+    """
+    if np.isnan(seconds):
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

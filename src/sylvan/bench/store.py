@@ -1,0 +1,256 @@
+"""Results in one SQLite file. Each finished cell is one transaction, so that a kill loses nothing that was finished."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from sylvan.bench.cell import Outcome
+from sylvan.bench.data import DataFacts
+from sylvan.bench.protocol import Cell, Protocol, from_dict
+
+_FORMAT = "1"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS cells (
+    id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, factors TEXT NOT NULL, repeat INTEGER NOT NULL, method TEXT NOT NULL,
+    target TEXT NOT NULL, definition TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'planned', error TEXT, warnings TEXT,
+    seconds REAL, predict_seconds REAL, wall_seconds REAL, peak_mib REAL, model_mb REAL, n_layers INTEGER,
+    finished TEXT, versions TEXT, machine TEXT, UNIQUE (dataset, factors, repeat, method, target)
+);
+CREATE TABLE IF NOT EXISTS datasets (
+    name TEXT PRIMARY KEY, n_rows INTEGER, n_features INTEGER, n_labels INTEGER, fingerprint TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS scores (
+    cell INTEGER REFERENCES cells, measure TEXT, value REAL, PRIMARY KEY (cell, measure)
+);
+CREATE TABLE IF NOT EXISTS layers (
+    cell INTEGER REFERENCES cells, layer INTEGER, measure TEXT, value REAL, PRIMARY KEY (cell, layer, measure)
+);
+"""
+#: What an outcome says of a cell beside its scores.
+COLUMNS = (
+    "status", "error", "warnings", "seconds", "predict_seconds", "wall_seconds", "peak_mib", "model_mb", "n_layers",
+    "finished",
+)  # fmt: skip
+
+
+class Store:
+    """The file of a run: planned and finished cells.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; it is made if `create`, otherwise it must be there.
+    create : bool, default=False
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
+        self.path = Path(path)
+        if not create and not self.path.is_file():
+            raise FileNotFoundError(f"There is no file {self.path}.")
+        if create and not self.path.parent.is_dir():
+            raise FileNotFoundError(f"There is no folder {self.path.parent} for {self.path.name}.")
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{self.path} is a folder, not a file of results.")
+        self.connection = sqlite3.connect(self.path, timeout=60.0)
+        try:
+            with self._readable():
+                self._check(create)
+        except BaseException:
+            self.connection.close()
+            raise
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+                raise OSError(f"{self.path} cannot be used: {error}") from error
+            raise ValueError(f"{self.path} is not a file of results, or is damaged: {error}") from error
+
+    def _check(self, create: bool) -> None:
+        # A reader writes nothing: the file may be read-only. All tables are made at once, or none: another run, or the
+        # next after a kill, must not find half of them.
+        with self._transaction() if create else nullcontext(self.connection) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables and not {"meta", "cells", "datasets", "scores", "layers"} <= tables:
+                raise ValueError(f"{self.path} is an SQLite file, but not one of results.")
+            if not tables and not create:
+                raise ValueError(f"{self.path} holds no results.")
+            if not tables:
+                for statement in _SCHEMA.split(";"):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO meta VALUES ('format', ?)", (_FORMAT,))
+        found = self.meta("format")
+        if found != _FORMAT:
+            raise ValueError(f"{self.path} has format {found}; this version of sylvan reads format {_FORMAT}.")
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Take the lock before anything is read, so that two runs on one file cannot mix."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        with self.connection:
+            yield self.connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read several tables as they were at one moment, while a run writes."""
+        with self._readable():
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.connection.rollback()
+
+    def meta(self, key: str) -> str | None:
+        """Return an entry of the file's own notes."""
+        found = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return found[0] if found else None
+
+    def plan(
+        self, protocol: Protocol, data: Iterable[DataFacts] = (), command: str = "", *, retry: bool = False
+    ) -> list[Cell]:
+        """Note which cells are to be run; return those that are not finished yet.
+
+        A cell that is there, but was defined otherwise (another seed, other options), is an error: results of two
+        protocols do not belong into one table. So is a data set that is not the one of before.
+        """
+        cells = protocol.cells()
+        with self._transaction() as connection:
+            merged = self._merge(protocol)
+            self._note_data(data)
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('protocol', ?)", (json.dumps(merged),))
+            commands = [*(self.meta("commands") or "").splitlines(), command]
+            text = "\n".join(dict.fromkeys(filter(None, commands)))
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('commands', ?)", (text,))
+            found = {
+                row[:5]: row[5:]
+                for row in connection.execute(
+                    "SELECT dataset, factors, repeat, method, target, definition, status FROM cells"
+                )
+            }
+            missing = []
+            for cell in cells:
+                key, definition = _key(cell), protocol.definition(cell)
+                known, status = found.get(key, (definition, ""))
+                if known != definition:
+                    raise ValueError(
+                        f"{self.path} has results of {cell.describe()!r} by another definition (data or options): "
+                        "write to another file."
+                    )
+                if status == "":
+                    values = (*key, definition)
+                    connection.execute(
+                        "INSERT INTO cells (dataset, factors, repeat, method, target, definition) VALUES (?,?,?,?,?,?)",
+                        values,
+                    )
+                if status in ("", "planned") or (retry and status == "failed"):
+                    missing.append(cell)
+        return missing
+
+    def _note_data(self, data: Iterable[DataFacts]) -> None:
+        for facts in data:
+            known = self.connection.execute("SELECT fingerprint FROM datasets WHERE name = ?", (facts.name,)).fetchone()
+            if known is not None and known[0] != facts.fingerprint:
+                raise ValueError(
+                    f"The data set {facts.name!r} is not the one that the results in {self.path} come from: write to "
+                    "another file."
+                )
+            self.connection.execute("INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?, ?)", facts)
+
+    def _merge(self, protocol: Protocol) -> dict[str, Any]:
+        """Return the protocol together with what an earlier run added to this file."""
+        fields = protocol.to_dict()
+        text = self.meta("protocol")
+        if text is None:
+            return fields
+        before = json.loads(text)
+        for name in ("task", "seed", "split", "measures", *(["repeats"] if protocol.repeat_name == "fold" else [])):
+            was, now = (json.loads(json.dumps(part[name])) for part in (before, fields))
+            if was != now:
+                raise ValueError(
+                    f"{self.path} has results with {name} {was}, this protocol has {now}: write to another file."
+                )
+        if list(before["factors"]) != list(fields["factors"]):
+            raise ValueError(
+                f"{self.path} has results with the factors {list(before['factors'])}: write to another file."
+            )
+        fields["datasets"] = [*before["datasets"], *(v for v in fields["datasets"] if v not in before["datasets"])]
+        fields["repeats"] = max(before["repeats"], fields["repeats"])
+        for key, spec in fields["methods"].items():
+            was, now = (_decisive(part) for part in (before["methods"].get(key, spec), spec))
+            if was != now:
+                raise ValueError(
+                    f"{self.path} has results of {key!r} by another definition (options): write to another file."
+                )
+        for name in ("data", "methods"):
+            fields[name] = before[name] | fields[name]
+        fields["factors"] = {
+            name: [*before["factors"].get(name, ()), *(v for v in levels if v not in before["factors"].get(name, ()))]
+            for name, levels in fields["factors"].items()
+        }
+        return fields
+
+    def protocol(self) -> Protocol:
+        """Return the protocol of the file."""
+        text = self.meta("protocol")
+        if text is None:
+            raise ValueError(f"{self.path} holds no results yet.")
+        return from_dict(json.loads(text))
+
+    def add(self, outcome: Outcome) -> None:
+        """Store a finished cell. If another run has stored it before, that one stays."""
+        key = _key(outcome.cell)
+        where = "dataset = ? AND factors = ? AND repeat = ? AND method = ? AND target = ?"
+        with self._transaction() as connection:
+            row = connection.execute(f"SELECT id, status FROM cells WHERE {where}", key).fetchone()
+            number, status = row
+            if status == "done":
+                return
+            names = (*COLUMNS, "versions", "machine")
+            values = [getattr(outcome, name) for name in COLUMNS]
+            values += [json.dumps(outcome.versions), outcome.machine, number]
+            connection.execute(f"UPDATE cells SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?", values)
+            connection.executemany(
+                "INSERT OR REPLACE INTO scores VALUES (?, ?, ?)",
+                [(number, measure, _plain(value)) for measure, value in outcome.scores.items()],
+            )
+            connection.executemany(
+                "INSERT OR REPLACE INTO layers VALUES (?, ?, ?, ?)",
+                [(number, layer, measure, _plain(value)) for (layer, measure), value in outcome.layers.items()],
+            )
+
+    def data_facts(self) -> list[tuple[Any, ...]]:
+        """Return what is known of the data sets."""
+        return self.connection.execute("SELECT * FROM datasets").fetchall()
+
+    def rows(self, table: str, columns: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Return columns of all cells, or of all scores or layers with the columns of their cell."""
+        names = ", ".join(columns)
+        source = "cells" if table == "cells" else f"{table} JOIN cells ON {table}.cell = cells.id"
+        return self.connection.execute(f"SELECT {names} FROM {source} ORDER BY cells.id").fetchall()
+
+
+def _key(cell: Cell) -> tuple[str, str, int, str, str]:
+    return cell.dataset, json.dumps(dict(cell.factors)), cell.repeat, cell.method, cell.target
+
+
+def _decisive(method: dict[str, Any]) -> str:
+    """Return what decides a method's figures, in one form."""
+    return json.dumps([method.get(key) for key in ("use", "options", "choose_layer")], sort_keys=True)
+
+
+def _plain(value: float) -> float | None:
+    """Return the value, NaN as NULL."""
+    return None if value != value else float(value)  # only NaN differs from itself

@@ -1,0 +1,333 @@
+"""`sylvan bench`: run a protocol, look at results, write the report."""
+
+import json
+import shlex
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+_EXAMPLES = """\b
+Examples:
+  sylvan bench --quick                                  a small run on what data there is
+  sylvan bench --protocol A --datasets emotions,flags --methods slcforest,cafe_slc,rf_et --ilr 0,0.5 --out results.db
+  sylvan bench --protocol mine.toml --jobs 4            a protocol of your own (`sylvan bench protocols A` prints one)
+  sylvan bench show results.db                          tables in the terminal
+  sylvan bench report results.db -o report.html         a page with statistics and plots
+"""
+
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def _items(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else [item.strip() for item in value.split(",") if item.strip()]
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+class _RunOrCommand(click.Group):
+    """`sylvan bench --protocol A` runs; `sylvan bench report` is a command."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write("\n" + _EXAMPLES.removeprefix("\b\n"))
+
+
+@click.group(cls=_RunOrCommand, invoke_without_command=True, no_args_is_help=True)
+@click.option("--protocol", default="A", show_default=True, help="A, B, C, D or a TOML file.")
+@click.option("--datasets", callback=_items, help="Names, with commas. Default: those of the protocol that are found.")
+@click.option("--methods", callback=_items, help="Names, with commas. Default: all that are not optional.")
+@click.option("--ilr", callback=_items, help="Shares of hidden positives, with commas.")
+@click.option("--level", multiple=True, metavar="NAME=V1,V2", help="Levels of another factor, such as pairs=1000,2000.")
+@click.option("--repeats", type=click.IntRange(1), help="Repetitions, or the first so many of the folds.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of folds, masks, pairs and models.")
+@click.option("--jobs", "-j", type=int, default=1, show_default=True, help="Cells at the same time; -1: one per core.")
+@click.option("--quick", is_flag=True, help="A small run for a look: fewer rows, trees and repeats.")
+@click.option("--retry", is_flag=True, help="Run failed cells again.")
+@click.option("--out", "-o", type=_FILE, default=Path("results.db"), show_default=True,
+              help="File of results. What is finished there is not run again.")  # fmt: skip
+@click.pass_context
+def bench(ctx: click.Context, **options: Any) -> None:
+    """Compare methods by a protocol: shared folds and masks, results that survive a kill, honest statistics.
+
+    Data sets are looked for in the folder that SYLVAN_DATA names; with none, the built-in set is used. The same command
+    again goes on where a run was stopped.
+    """
+    if ctx.invoked_subcommand is None:
+        _run(**options)
+
+
+def _run(**options: Any) -> None:
+    from sylvan.bench import load_protocol, run  # noqa: PLC0415 (heavy: only when something is run)
+
+    console = Console(stderr=True)
+    if options["jobs"] == 0:
+        raise click.UsageError("--jobs must be at least 1, or -1 for all cores")
+    try:
+        protocol = load_protocol(options["protocol"], quick=options["quick"])
+        protocol = protocol.select(
+            methods=_choose_methods(protocol, options["methods"]),
+            factors=_choose_levels(options["ilr"], options["level"]),
+            repeats=options["repeats"],
+            seed=options["seed"],
+        )
+        protocol = protocol.select(datasets=_choose_datasets(protocol, options["datasets"], console))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    out = options["out"]
+    command = shlex.join(["sylvan", *sys.argv[1:]])
+    with _Bar(console) as bar:
+        try:
+            results = run(protocol, out, n_jobs=options["jobs"], retry=options["retry"], progress=bar, command=command)
+        except KeyboardInterrupt:
+            click.echo(f"Stopped. Finished cells are in {out}; the same command goes on from there.", err=True)
+            sys.exit(130)
+        except (ValueError, OSError) as error:  # found before anything is run
+            raise click.UsageError(str(error)) from error
+    _print_ranks(results)
+    failed = results.cells[results.cells["status"] == "failed"]
+    for _, cell in failed.head(5).iterrows():
+        click.echo(f"failed: {cell['dataset']} {cell['method']}: {cell['error'].partition(chr(10))[0]}", err=True)
+    click.echo(
+        f"{len(results.cells) - len(failed)} cells in {out}. Next: sylvan bench report {out} -o report.html", err=True
+    )
+    if len(failed):
+        click.echo(f"{len(failed)} cells failed; --retry runs them again.", err=True)
+        sys.exit(1)
+
+
+def _choose_datasets(protocol: Any, named: list[str] | None, console: Console) -> list[str]:
+    """Return the named sets, else those of the protocol that are here, else the built-in one."""
+    from sylvan.bench.protocol import BUILT_IN  # noqa: PLC0415
+    from sylvan.datasets import list_datasets  # noqa: PLC0415
+
+    there = {*list_datasets(), *BUILT_IN.values()}
+    there |= {name for name, entry in protocol.data.items() if "path" in entry}
+    if named is not None:
+        known = sorted({*there, *protocol.datasets})
+        for name in named:
+            close = get_close_matches(name, known, n=1, cutoff=0.8)
+            if name not in known and close:
+                raise click.UsageError(f"unknown data set {name!r}; did you mean {close[0]!r}?")
+        return named
+    found = [name for name in protocol.datasets if name in there]
+    absent = [name for name in protocol.datasets if name not in there]
+    if not found:
+        found = [BUILT_IN[protocol.task]]
+        console.print(
+            f"None of the protocol's data sets was found (SYLVAN_DATA names their folder): running on the built-in set "
+            f"{found[0]}.", soft_wrap=True,
+        )  # fmt: skip
+    elif absent:
+        console.print(f"Not found, left out: {', '.join(absent)}.", soft_wrap=True)
+    return found
+
+
+def _choose_methods(protocol: Any, named: list[str] | None) -> list[str] | None:
+    if named is None:
+        return None
+    known = {*protocol.methods, *protocol.optional}
+    return [name if name in known else name.replace("-", "_").lower() for name in named]
+
+
+def _choose_levels(ilr: list[str] | None, levels: tuple[str, ...]) -> dict[str, list[Any]]:
+    chosen = {}
+    if ilr is not None:
+        chosen["ilr"] = [_number(item) for item in ilr]
+    for text in levels:
+        name, sign, values = text.partition("=")
+        if not sign:
+            raise click.UsageError(f"--level is NAME=V1,V2, got {text!r}")
+        chosen[name.strip()] = [_number(item.strip()) for item in values.split(",") if item.strip()]
+    return chosen
+
+
+class _Bar:
+    """A bar with the time left on a terminal; a line for each cell elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            TextColumn("{task.fields[left]} left"), TextColumn("[red]{task.fields[failed]}"),
+        )  # fmt: skip
+        self.bar = Progress(*columns, console=console) if console.is_terminal else None
+        self.task: Any = None
+
+    def __enter__(self) -> "_Bar":
+        if self.bar is not None:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def __call__(self, watch: Any) -> None:
+        from sylvan.bench.runner import format_seconds, print_progress  # noqa: PLC0415
+
+        if self.bar is None:
+            print_progress(watch)
+            return
+        if self.task is None:
+            self.task = self.bar.add_task("", total=watch.total, left="?", failed="")
+        last = "starting" if watch.last is None else f"{watch.last.cell.dataset} {watch.last.cell.method}"
+        self.bar.update(
+            self.task,
+            completed=watch.done,
+            description=f"{last:<30.30}",  # one width, or the bar would jump
+            left=format_seconds(watch.seconds_left()),
+            failed=f"{watch.failed} failed" if watch.failed else "",
+        )
+
+
+def _read(path: Path) -> Any:
+    from sylvan.bench import read_results  # noqa: PLC0415
+
+    try:
+        return read_results(path)
+    except (FileNotFoundError, ValueError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _title(console: Console, text: str) -> None:
+    """Print the title of a table; in the table it would be cut to the table's width."""
+    console.print(text, style="bold", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_ranks(results: Any) -> None:
+    """Print average ranks, methods by measures."""
+    from sylvan.bench.statistics import ranks  # noqa: PLC0415
+
+    if results.scores.empty:
+        return
+    found = ranks(results.scores)
+    if found.overall.empty:
+        click.echo("No block of cells is complete for all methods: there is nothing to compare yet.", err=True)
+        return
+    protocol = results.protocol
+    wide = found.overall.pivot_table(index="method", columns="measure", values="rank", sort=False)
+    order = wide.mean(axis=1).sort_values(kind="stable").index
+    measures = [name for name in protocol.measures if name in wide]
+    table = Table("method")
+    for measure in measures:
+        table.add_column(measure.replace("_", "\n"), justify="right")
+    for method in order:
+        table.add_row(
+            escape(protocol.method_names.get(method, method)),
+            *(f"{value:.2f}" for value in wide.loc[method, measures].tolist()),
+        )
+    console = Console()
+    _title(console, "Average rank, 1 is best")
+    console.print(table)
+    if found.n_dropped:
+        click.echo(f"{found.n_dropped} blocks without a value of every method are left out of the ranks.", err=True)
+
+
+@bench.command(short_help="Print tables of a file of results.")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--measure", help="One measure only.")
+@click.option("--json", "as_json", is_flag=True, help="All scores as JSON, one object for each line.")
+def show(results: Path, measure: str | None, as_json: bool) -> None:
+    """Print what a file of results holds: means over repeats and data sets."""
+    found = _read(results)
+    scores = found.scores
+    if measure is not None:
+        if measure not in found.protocol.measures:
+            raise click.UsageError(f"unknown measure {measure!r}; there are: {', '.join(found.protocol.measures)}")
+        scores = scores[scores["measure"] == measure]
+    if as_json:
+        for record in scores.to_dict("records"):
+            click.echo(json.dumps({key: None if value != value else value for key, value in record.items()}))
+        return
+    console = Console()
+    state = found.planned["status"].value_counts().to_dict()
+    _title(console, f"{found.protocol.title}: " + ", ".join(f"{number} cells {name}" for name, number in state.items()))
+    _print_tables(scores, found.protocol, console)
+
+
+def _print_tables(scores: Any, protocol: Any, console: Console) -> None:
+    from sylvan.bench.statistics import greater_is_better  # noqa: PLC0415
+
+    factors = list(protocol.factors)
+    for measure in protocol.measures:
+        part = scores[scores["measure"] == measure]
+        if part.empty:
+            continue
+        means = part.groupby([*factors, "dataset", "method"], sort=False)["value"].mean().reset_index()
+        columns = factors or ["dataset"]
+        wide = means.pivot_table(index="method", columns=columns, values="value", sort=False)
+        wide = wide.reindex([name for name in protocol.methods if name in wide.index])
+        arrow = "greater" if greater_is_better(measure) else "smaller"
+        over = "mean over data sets and repeats" if factors else "mean over repeats"
+        table = Table("method")
+        for column in wide.columns:
+            levels = column if isinstance(column, tuple) else (column,)
+            names = (f"{n} {v}" if factors else str(v) for n, v in zip(columns, levels))
+            table.add_column(escape("\n".join(names)), justify="right")
+        best = wide.max() if greater_is_better(measure) else wide.min()
+        for method, row in wide.iterrows():
+            cells = [
+                ("" if value != value else f"[bold]{value:.3f}[/bold]" if value == best[name] else f"{value:.3f}")
+                for name, value in row.items()
+            ]
+            table.add_row(escape(protocol.method_names.get(str(method), str(method))), *cells)
+        _title(console, f"{measure} ({over}; {arrow} is better)")
+        console.print(table)
+
+
+@bench.command(short_help="Write a page with statistics and plots.")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("report.html"), show_default=True
+)
+@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Folder for each plot as PNG and SVG.")
+@click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
+def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
+    """Write a page with statistics, tables and plots; it needs no network and no other file.
+
+    If the name ends with .md, the page is Markdown, without plots.
+    """
+    found = _read(results)
+    if out.exists() and not force:
+        raise click.UsageError(f"{out} is there already; --force overwrites it.")
+    if out.suffix == ".md":
+        from sylvan.bench.markdown import write_markdown  # noqa: PLC0415
+
+        written = write_markdown(found, out)
+    else:
+        from sylvan.bench.report import write_report  # noqa: PLC0415
+
+        written = write_report(found, out, plots_dir=plots)
+    click.echo(f"{written} ({written.stat().st_size / 1e6:.1f} MB)")
+
+
+@bench.command(short_help="List the protocols, or print one.")
+@click.argument("name", required=False)
+def protocols(name: str | None) -> None:
+    """List the protocols that ship, or print one as TOML, to be changed into your own."""
+    from sylvan.bench import load_protocol, protocol_names  # noqa: PLC0415
+
+    if name is not None:
+        if name not in protocol_names():
+            raise click.UsageError(f"unknown protocol {name!r}; there are: {', '.join(protocol_names())}")
+        click.echo(load_protocol(name).text, nl=False)
+        return
+    table = Table("name", "title", "data sets", "methods", "measures", "cells", "source")
+    for each in protocol_names():
+        found = load_protocol(each)
+        numbers = (len(found.datasets), len(found.methods), len(found.measures), len(found.cells()))
+        table.add_row(each, found.title, *map(str, numbers), found.source)
+    Console().print(table)
