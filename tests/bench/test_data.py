@@ -136,7 +136,7 @@ def test_rows_features_and_rare_labels(table):
     assert data_facts(few, "table")[:4] == ("table", 40, 2, 4)
     # Labels are dropped after rows are: what counts is what is there.
     Y_few = Y[rows]
-    limit = int(np.sort(Y_few.sum(axis=0))[1]) + 1
+    limit = int(np.sort(Y_few.sum(axis=0))[1])  # a label with just so many stays
     dropped = labels_protocol(path, data={"rows": 40, "min_positives": limit})
     part = sample(dropped, cells[0])
     np.testing.assert_array_equal(part.Y_test, Y[rows_of(part.X_test)][:, Y_few.sum(axis=0) >= limit])
@@ -259,3 +259,6 @@ def test_few_pairs():
     assert len(part.X) == 150
     assert len(part.X_test) == 100
     assert (part.Y == 1).sum() + (part.Y_test == 1).sum() == min(n_similar, 125)
+    # Of dissimilar pairs there are 20 only: similar ones fill up.
+    pairs, similarity = bench_data._balanced(np.array([0] * 20 + [1]), 100, 0)
+    assert (len(pairs), (similarity == -1).sum()) == (100, 20)

@@ -149,6 +149,20 @@ def test_layer_choice_against_a_naive_twin(rule, errors):
     assert stopped == (max(ends) if None not in ends else None)  # until no measure wants another layer
 
 
+def test_layers_grow_as_long_as_one_measure_wants_more():
+    observed = np.array([[1, 0], [1, 0]])
+    measures = [get_measure("hamming_loss"), get_measure("micro_auroc")]
+    choice = LayerChoice("drop", measures, observed)
+    layers = [[[0.6, 0.7], [0.6, 0.4]], [[0.4, 0.3], [0.4, 0.2]], [[0.4, 0.5], [0.4, 0.2]]]
+    answers = [
+        choice._judge(SimpleNamespace(oos_proba=np.array(proba), record=SimpleNamespace(layer=layer)))
+        for layer, proba in enumerate(layers, start=1)
+    ]
+    # The loss is worse in the second layer, the area under the curve not before the third.
+    assert answers == [False, False, True]
+    assert [choice.layer(measure) for measure in measures] == [1, 2]
+
+
 def test_layer_choice_prepares_a_cascade():
     choice = LayerChoice("patience", [get_measure("micro_f1")], np.eye(2))
     model = choice.prepare(build("cafe", {}, {}))

@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from made_results import make_results
-from sylvan.bench import report
+from sylvan.bench import plots
 from sylvan.bench.published import compare
-from sylvan.bench.report import measure_name, write_report
+from sylvan.bench.report import scores as parts
+from sylvan.bench.report import summary, write_report
+from sylvan.bench.report.study import Study, measure_name
 from sylvan.bench.statistics import bold_cells, friedman, ranks, wilcoxon_pairs
 
 VOID = {"br", "meta", "img", "hr", "col"}
@@ -302,7 +304,7 @@ def test_layers_that_stopped_keep_their_last_score():
         [("a", 0, 1, 0.5), ("a", 0, 2, 0.7), ("a", 0, 3, 0.9), ("a", 1, 1, 0.1), ("b", 0, 1, 0.3), ("b", 1, 1, 0.5)],
         columns=["method", "repeat", "layer", "value"],
     )
-    means = report._layer_means(rows, [])
+    means = parts._layer_means(rows, [])
     np.testing.assert_allclose(means["a"], [0.3, 0.4, 0.5])
     np.testing.assert_allclose(means["b"], [0.4, np.nan, np.nan])
 
@@ -311,8 +313,8 @@ def test_lines_against_a_factor_use_data_sets_with_all_levels(tmp_path):
     results = make_results(factors={"ilr": [0.0, 0.5]}, measures=["micro_f1"])
     scores = results.scores
     results.scores = scores[~((scores["dataset"] == "birds") & (scores["ilr"] == 0.5))]
-    study = report._Study(results)
-    ((title, (wide, left_out)),) = report._factor_panels(study, "micro_f1", "ilr", [])
+    study = Study(results)
+    ((title, (wide, left_out)),) = parts._factor_panels(study, "micro_f1", "ilr", [])
     kept = scores[scores["dataset"] != "birds"].groupby(["ilr", "method"])["value"].mean()
     assert (title, left_out) == ("micro F1 ↑", 1)
     for (ilr, method), value in kept.items():
@@ -332,8 +334,8 @@ def test_groups_are_the_maximal_sets_without_a_difference(seed):
     sets = [set(s) for size in range(2, 7) for s in combinations(names, size)]
     alike = [s for s in sets if not any(frozenset(pair) in apart for pair in combinations(s, 2))]
     maximal = {frozenset(s) for s in alike if not any(s < other for other in alike)}
-    assert {frozenset(group) for group in report._groups(tests, names)} == maximal
-    assert report._groups(tests.assign(smallest_p=0.1), names) == []
+    assert {frozenset(group) for group in summary._groups(tests, names)} == maximal
+    assert summary._groups(tests.assign(smallest_p=0.1), names) == []
 
 
 AWKWARD = {
@@ -410,7 +412,7 @@ def test_a_part_that_fails_says_so_and_the_rest_is_written(tmp_path, monkeypatch
     def broken(*_args, **_kwargs):
         raise RuntimeError("no <ink>")
 
-    monkeypatch.setattr(report.plots, "cost_scatter", broken)
+    monkeypatch.setattr(plots, "cost_scatter", broken)
     page = read(write_report(make_results(repeats=1), tmp_path / "page.html"))
     assert "The scatter could not be made (RuntimeError: no <ink>)." in page.page
     assert "cost" in page.tables

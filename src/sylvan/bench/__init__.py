@@ -6,9 +6,15 @@ paper). Folds, masks and pairs follow from one seed and are shared by all method
 `sylvan bench --help`.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from sylvan.bench.protocol import Protocol, load_protocol, make_protocol, protocol_names
 from sylvan.bench.results import Results, read_results
 from sylvan.bench.runner import run
+
+if TYPE_CHECKING:
+    from sylvan.bench.report import write_report
 
 __all__ = [
     "Protocol",
@@ -18,4 +24,11 @@ __all__ = [
     "protocol_names",
     "read_results",
     "run",
+    "write_report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "write_report":  # draws with matplotlib, which is slow to import
+        return import_module("sylvan.bench.report").write_report
+    raise AttributeError(f"module 'sylvan.bench' has no attribute {name!r}")

@@ -1,0 +1,11 @@
+"""Examples in docstrings that need an extra are skipped without it."""
+
+import pytest
+
+_NEEDS = {"sylvan.baselines.pairs.SiameseNetwork": "torch"}
+
+
+@pytest.fixture(autouse=True)
+def _extra_of_the_example(request):
+    if request.node.name in _NEEDS:
+        pytest.importorskip(_NEEDS[request.node.name])

@@ -1,0 +1,249 @@
+"""What the parts of the report share: the results with what is computed from them, and words for them."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from sylvan._page import Cell, Html, Page, slug, write_whole
+from sylvan.bench import plots
+from sylvan.bench.statistics import (
+    CompleteBlocks,
+    Ranks,
+    complete_blocks,
+    dataset_means,
+    greater_is_better,
+    ranks,
+    wilcoxon_pairs,
+)
+
+ALPHA = 0.05
+# Larger pictures are smaller as PNG.
+LARGEST_SVG = 110_000
+MOST_PANELS = 48
+ACRONYMS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR"}
+COSTS = {
+    "seconds": ("Fit, CPU s", 2),
+    "predict_seconds": ("Predict, CPU s", 3),
+    "peak_mib": ("Peak memory, MiB", 0),
+    "model_mb": ("Model, MB", 2),
+    "n_layers": ("Layers", 1),
+}
+
+
+@dataclass
+class Study:
+    """Results with printed names of methods, and what several sections compute from them."""
+
+    results: Any
+    protocol: Any = field(init=False)
+    _wide: dict[tuple[str, tuple[Any, ...]], pd.DataFrame] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.protocol = self.results.protocol
+
+    @cached_property
+    def factors(self) -> list[str]:
+        """Names of the factors."""
+        return [str(name) for name in self.protocol.factors]
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Printed names by id, made unique; ids that the protocol does not know come last."""
+        names = {str(key): str(name) for key, name in dict(self.protocol.method_names).items()}
+        for frame in (self.results.scores, self.results.cells):
+            for key in frame["method"].unique() if "method" in frame else ():
+                names.setdefault(str(key), str(key))
+        twice = {name for name in names.values() if list(names.values()).count(name) > 1}
+        return {key: f"{name} ({key})" if name in twice else name for key, name in names.items()}
+
+    @cached_property
+    def styles(self) -> dict[str, plots.Style]:
+        """Colour and marker of each method."""
+        return plots.method_styles(list(self.names.values()))
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """Finite scores; an infinite one is no score either."""
+        frame = self._frame(self.results.scores, ["repeat", "method", "measure", "value"])
+        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float})
+
+    @cached_property
+    def layers(self) -> pd.DataFrame:
+        """Scores per layer, with printed names."""
+        frame = self._frame(self.results.layers, ["repeat", "method", "measure", "layer", "value"])
+        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float})
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Finished and failed cells, with printed names."""
+        return self._frame(self.results.cells, ["repeat", "method", "target", "status", "error", *COSTS])
+
+    @cached_property
+    def planned(self) -> pd.DataFrame:
+        """All cells that were to be run."""
+        frame = getattr(self.results, "planned", None)
+        return self.cells if frame is None else self._frame(frame, ["repeat", "method", "target", "status"])
+
+    def _frame(self, frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+        """Missing columns are empty ones: a run in which all cells failed has tables without rows."""
+        wanted = ["dataset", *self.factors, *columns]
+        rest = [name for name in frame.columns if name not in wanted and columns[-1] != "value"]
+        frame = frame.reindex(columns=[*wanted, *rest])
+        return frame.assign(
+            dataset=frame["dataset"].map(str),
+            method=frame["method"].map(lambda key: self.names.get(str(key), str(key))),
+        )
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Printed names, in the order of the protocol."""
+        seen = set(self.scores["method"]) | set(self.planned["method"]) | set(self.cells["method"])
+        return [name for name in self.names.values() if name in seen]
+
+    @cached_property
+    def measures(self) -> list[str]:
+        """Measures with scores."""
+        seen = list(self.scores["measure"].unique())
+        return [name for name in dict.fromkeys([*self.protocol.measures, *seen]) if name in seen]
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """Data sets, in the order of the protocol."""
+        seen = dict.fromkeys([*self.planned["dataset"], *self.cells["dataset"], *self.scores["dataset"]])
+        return [name for name in dict.fromkeys([*map(str, self.protocol.datasets), *seen]) if name in seen]
+
+    @cached_property
+    def levels(self) -> list[tuple[Any, ...]]:
+        """Values of the factors that occur together, in order; one empty tuple without factors."""
+        if not self.factors:
+            return [()]
+        found = self.scores[self.factors].drop_duplicates()
+        with contextlib.suppress(TypeError):  # values of several types have no order
+            found = found.sort_values(self.factors)
+        return [tuple(row) for row in found.itertuples(index=False)]
+
+    @cached_property
+    def blocks(self) -> dict[str, CompleteBlocks]:
+        """Per measure, the blocks in which all methods that have any score of it have one."""
+        return {name: complete_blocks(self.scores[self.scores["measure"] == name]) for name in self.measures}
+
+    @cached_property
+    def ranks(self) -> dict[str, Ranks]:
+        """Ranks by measure."""
+        return {name: ranks(blocks.scores) for name, blocks in self.blocks.items() if blocks.n_kept}
+
+    @cached_property
+    def order(self) -> list[str]:
+        """Methods from best to worst by mean rank over all measures and levels: the order of all plots."""
+        parts = [part.overall for part in self.ranks.values()]
+        if not parts:
+            return self.methods
+        mean = pd.concat(parts).groupby("method")["rank"].mean()
+        return sorted(self.methods, key=lambda name: (mean.get(name, np.inf), self.methods.index(name)))
+
+    def wide(self, measure: str, level: tuple[Any, ...]) -> pd.DataFrame:
+        """Data sets x methods of a measure at a level."""
+        key = (measure, level)
+        if key not in self._wide:
+            self._wide[key] = dataset_means(self.blocks[measure].scores, measure, **dict(zip(self.factors, level)))
+        return self._wide[key]
+
+    def pooled(self, measure: str) -> pd.DataFrame:
+        """Data sets by methods: means over repeats, then over levels."""
+        rows = self.blocks[measure].scores
+        means = rows.groupby(["dataset", *self.factors, "method"], sort=False)["value"].mean()
+        wide = means.groupby(["dataset", "method"], sort=False).mean().unstack("method")
+        return wide.reindex(columns=list(self.blocks[measure].methods))
+
+    @cached_property
+    def tests(self) -> dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame]:
+        """Wilcoxon's tests per measure and level; the level None is all of them pooled."""
+        found: dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame] = {}
+        for measure in self.measures:
+            for level in self.levels:
+                found[measure, level] = wilcoxon_pairs(self.wide(measure, level))
+            found[measure, None] = wilcoxon_pairs(self.pooled(measure))
+        return found
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Where plots go beside the page."""
+
+    folder: Path | None
+
+    def add(self, page: Page, name: str, figure: Figure, caption: object, alt: str, *, png: bool = False) -> None:
+        """Put a figure on the page."""
+        page.add(self.html(page, name, figure, caption, alt, png=png))
+
+    def html(
+        self, page: Page, name: str, figure: Figure, caption: object, alt: str, *, png: bool = False, dpi: int = 120
+    ) -> Html:
+        """Put a figure into the page: as SVG if that is not too long, else as PNG."""
+        svg = plots.to_svg(figure) if self.folder is not None or not png else ""
+        if self.folder is not None:
+            write_whole(self.folder / f"{slug(name)}.svg", svg.encode())
+            write_whole(self.folder / f"{slug(name)}.png", plots.to_png(figure, dpi=150))
+        picture = plots.to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
+        return page.figure_html(name, caption, picture, alt=alt, width=figure.get_figwidth() * 104)
+
+
+def measure_name(measure: str) -> str:
+    """Return the printed name of a measure or factor.
+
+    Examples
+    --------
+    >>> from sylvan.bench.report import measure_name
+    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
+    ('micro AUROC', 'Hamming loss')
+    """
+    words = " ".join(ACRONYMS.get(word, word) for word in str(measure).split("_"))
+    return words.replace("hamming", "Hamming")
+
+
+def arrow(measure: str) -> str:
+    """Name of a measure with its direction as an arrow."""
+    return f"{measure_name(measure)} {'↑' if greater_is_better(measure) else '↓'}"
+
+
+def direction(measure: str) -> str:
+    """Direction of a measure in words."""
+    return "greater is better" if greater_is_better(measure) else "smaller is better"
+
+
+def level_name(study: Study, level: tuple[Any, ...]) -> str:
+    """Levels of the factors in words."""
+    return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in zip(study.factors, level))
+
+
+def plain(value: Any) -> str:
+    """A level without needless digits."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def many(count: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def counts(study: Study) -> str:
+    """What is compared, in numbers."""
+    parts = [many(len(study.methods), "method"), many(len(study.datasets), "data set")]
+    return ", ".join([*parts, many(len(study.measures), "measure")])
+
+
+def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+    """Rows of a table by name."""
+    yield from frame.itertuples()
+
+
+def heads(names: Sequence[str]) -> list[Cell]:
+    """Heads of columns of numbers."""
+    return [Cell(name, "number") for name in names]
