@@ -66,9 +66,11 @@ def _origin(results: Results) -> list[str]:
     lines = [f"{protocol.source}." if protocol.source else "", "", state]
     if len(cells):
         versions = cells["versions"].iloc[-1]
-        shown = ", ".join(f"{name} {versions[name]}" for name in ("sylvan", "python", "numpy", "scikit-learn", "numba"))
+        names = ("sylvan", "python", "numpy", "scikit-learn", "numba")
+        shown = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
         days = sorted({str(when)[:10] for when in cells["finished"]})
-        lines += [f"Seed {protocol.seed}; {shown}; {cells['machine'].iloc[-1]}; {days[0]} to {days[-1]}."]
+        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        lines += [f"Seed {protocol.seed}; {shown}; {cells['machine'].iloc[-1]}; {when}."]
     commands = [line for line in results.command.splitlines() if line]
     if commands:
         lines += ["", "Made by:", "", *(f"    {line}" for line in commands)]
@@ -83,14 +85,14 @@ def _data_table(results: Results) -> list[str]:
     for name in results.protocol.datasets:
         repeats = "0"
         if name in done.index:
-            counts = done.loc[name].dropna().astype(int)
+            counts = done.loc[name].reindex(list(results.protocol.methods)).fillna(0).astype(int)
             repeats = str(counts.max()) if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
         facts = (
             [sizes.at[name, column] for column in ("n_rows", "n_features", "n_labels")]
             if name in sizes.index
             else [""] * 3
         )
-        rows.append([name, *facts, repeats])
+        rows.append([name, *facts, f"{repeats} of {results.protocol.repeats}"])
     kind = "labels" if results.protocol.task == "labels" else "classes"
     repeat = {"fold": "folds", "repetition": "repetitions"}[results.protocol.repeat_name]
     return [*_table(["data set", "rows", "features", kind, f"{repeat} finished"], rows), ""]

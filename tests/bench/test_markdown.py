@@ -1,0 +1,114 @@
+"""The page in Markdown says what the tables of scores say."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from made_results import make_results
+from sylvan.bench import make_protocol
+from sylvan.bench.markdown import write_markdown
+from sylvan.bench.results import Results
+
+METHODS = ("rf_et", "cafe", "slcforest")
+
+
+def made(datasets=("flags", "birds", "yeast"), factors=None, measures=("micro_auroc", "hamming_loss"), **options):
+    """Results of runs that never were, under a real protocol."""
+    name = options.pop("name", "A")
+    fake = make_results(METHODS, datasets, factors, measures, name=name, **options)
+    spec = {
+        "task": "labels",
+        "datasets": list(datasets),
+        "measures": list(measures),
+        "repeats": fake.protocol.repeats,
+        "factors": {key: list(values) for key, values in (factors or {}).items()},
+        "methods": {method: {"name": method.upper()} for method in METHODS},
+        "title": "A | title",
+    }
+    protocol = make_protocol(spec, name=name)
+    planned = fake.cells[["dataset", *protocol.factors, "repeat", "method", "target", "status"]]
+    return Results(protocol, fake.scores, fake.layers, fake.cells, planned, pd.DataFrame(), fake.command)
+
+
+def tables(page):
+    """All tables of the page, each as a list of rows of texts."""
+    found = []
+    for block in re.findall(r"(?:^\|.*\n)+", page + "\n", flags=re.MULTILINE):
+        rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in block.splitlines()]
+        assert len({len(row) for row in rows}) == 1
+        found.append([rows[0], *rows[2:]])
+    return found
+
+
+def after(page, heading):
+    return tables(page.split(heading)[1])[0]
+
+
+def test_means_and_bold(tmp_path):
+    results = made(factors={"ilr": [0.0, 0.5]})
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    for measure, best in (("micro auroc", np.max), ("hamming loss", np.min)):
+        head, *rows = after(page, f"{measure} (")
+        assert head == ["method", "ilr 0.0", "ilr 0.5"]
+        scores = results.scores[results.scores["measure"] == measure.replace(" ", "_")]
+        means = scores.groupby(["method", "ilr", "dataset"])["value"].mean().groupby(["method", "ilr"]).mean()
+        for column, ilr in ((1, 0.0), (2, 0.5)):
+            values = {row[0]: float(row[column].strip("*")) for row in rows}
+            assert values == {method.upper(): round(means[method, ilr], 3) for method in METHODS}
+            bold = {row[0] for row in rows if row[column].startswith("**")}
+            assert bold == {name for name, value in values.items() if value == best(list(values.values()))}
+
+
+def test_ranks_are_sorted_and_of_complete_blocks(tmp_path):
+    results = made()
+    gone = results.scores["method"].eq("cafe") & results.scores["dataset"].eq("flags") & results.scores["repeat"].eq(0)
+    results = Results(results.protocol, results.scores[~gone], *list(vars(results).values())[2:])
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    assert "2 blocks in which a method has no value are left out." in page
+    _, *rows = after(page, "## Average ranks")
+    ranks = [np.mean([float(cell.strip("*")) for cell in row[1:]]) for row in rows]
+    assert ranks == sorted(ranks)
+    assert np.isclose(
+        np.sum([[float(cell.strip("*")) for cell in row[1:]] for row in rows], axis=0), 6, atol=0.02
+    ).all()
+
+
+def test_every_data_set_has_mean_and_deviation(tmp_path):
+    results = made()
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    head, *rows = after(page, "<summary>hamming loss</summary>")
+    assert head == ["data set", "RF_ET", "CAFE", "SLCFOREST"]
+    for row in rows:
+        for method, text in zip(METHODS, row[1:]):
+            keys = {"dataset": row[0], "method": method, "measure": "hamming_loss"}
+            values = results.scores[(results.scores[list(keys)] == keys).all(axis=1)]["value"]
+            assert text == f"{values.mean():.3f} ± {values.std():.3f}"
+
+
+def test_published_figures_and_failures(tmp_path):
+    results = made(("emotions", "flags"), {"ilr": [0.5]}, failing=0.2, seed=3)
+    failed = int((results.cells["status"] == "failed").sum())
+    assert failed
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    assert f"{len(results.cells) - failed} of {len(results.cells)} cells finished, {failed} failed." in page
+    _, *rows = after(page, "## Against the published figures")
+    assert [row[0] for row in rows] == ["RF_ET", "CAFE", "SLCFOREST"]
+    assert all(re.fullmatch(r"[+-]0\.\d{3}", row[1]) and row[3].endswith(" of 4") for row in rows)
+
+
+def test_nothing_finished_and_no_published_figures(tmp_path):
+    results = made(name="mine")
+    assert "published" not in write_markdown(results, tmp_path / "page.md").read_text()
+    empty = Results(results.protocol, results.scores[:0], results.layers[:0], results.cells[:0], results.planned)
+    assert "No cell is finished." in write_markdown(empty, tmp_path / "empty.md").read_text()
+
+
+@pytest.mark.parametrize("repeats", [2, 3])
+def test_repeats_that_are_finished(tmp_path, repeats):
+    results = made(repeats=3)
+    kept = results.scores[(results.scores["method"] != "cafe") | (results.scores["repeat"] < repeats)]
+    results = Results(results.protocol, kept, *list(vars(results).values())[2:])
+    _, *rows = tables(write_markdown(results, tmp_path / "page.md").read_text())[0]
+    assert {row[-1] for row in rows} == {"3 of 3" if repeats == 3 else "2 to 3 of 3"}
