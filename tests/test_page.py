@@ -138,8 +138,10 @@ def test_page_needs_nothing_else():
 
 
 def test_write_replaces_in_one_step(tmp_path, monkeypatch):
-    path = tmp_path / "new" / "page.html"
+    path = tmp_path / "page.html"
     assert Page("first").write(path) == path
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*new for page.html"):
+        Page("lost").write(tmp_path / "new" / "page.html")
     monkeypatch.setattr(_page.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
         Page("second").write(path)

@@ -118,8 +118,8 @@ def test_failed_cells_are_told_and_another_seed_is_refused(folder, results):
     found = start(folder, *options[:-1], "failed.db", "--methods", "dummy,broken")
     assert found.returncode == 1, found.stderr
     assert "Traceback" not in found.stderr
-    assert "failed: digit_attributes broken: ValueError" in found.stderr
-    assert "1 cells failed; --retry runs them again." in found.stderr
+    assert "failed: broken (1 cell): ValueError" in found.stderr
+    assert "1 cell failed; --retry runs them again." in found.stderr
     assert read_results(folder / "failed.db").cells["status"].tolist() == ["done", "failed"]
 
 
@@ -135,9 +135,9 @@ def test_the_built_in_set_and_quick(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--protocol", "E"], "There is no protocol 'E': known are A, B, C, D"),
+        (["--protocol", "E"], "There is no protocol 'E': known are A, B, C, C-cost, D"),
         (["--datasets", "emotinos"], "unknown data set 'emotinos'; did you mean 'emotions'?"),
-        (["--methods", "slcforrest"], "unknown method 'slcforrest'; did you mean 'slcforest'?"),
+        (["--methods", "slcforrest"], "the protocol has no method 'slcforrest'; did you mean 'slcforest'?"),
         (["--protocol", "C", "--ilr", "0.5"], "unknown factor 'ilr'; there are none"),
         (["--ilr", "0.5,half"], "An ilr is a share of positives to hide, from 0 to below 1, got 'half'"),
         (["--level", "pairs"], "--level is NAME=V1,V2, got 'pairs'"),

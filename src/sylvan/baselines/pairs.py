@@ -139,6 +139,8 @@ class ConcatenatedPairs(_PairClassifier):
         distance is the mean of both.
     preprocessor : array, table, callable or None, default=None
         The points, if pairs are given as row numbers; see `sylvan.SiameseDeepForest`.
+    random_state : int, RandomState or None, default=None
+        For the forest that stands in if `estimator` is None; any other has its own.
 
     Attributes
     ----------
@@ -174,10 +176,13 @@ class ConcatenatedPairs(_PairClassifier):
     True
     """
 
-    def __init__(self, estimator: Any = None, *, both_orders: bool = False, preprocessor: Any = None) -> None:
+    def __init__(
+        self, estimator: Any = None, *, both_orders: bool = False, preprocessor: Any = None, random_state: Any = None
+    ) -> None:
         self.estimator = estimator
         self.both_orders = both_orders
         self.preprocessor = preprocessor
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -185,7 +190,7 @@ class ConcatenatedPairs(_PairClassifier):
         return tags
 
     def _estimator(self) -> Any:
-        return RandomForestClassifier() if self.estimator is None else self.estimator
+        return RandomForestClassifier(random_state=self.random_state) if self.estimator is None else self.estimator
 
     def _fit(self, pairs: np.ndarray, dissimilar: np.ndarray) -> None:
         estimator = self._estimator()

@@ -19,6 +19,7 @@ from sylvan._validation import (
     check_same_order,
     check_weak_labels,
 )
+from sylvan.base import warn_user
 from sylvan.baselines.estimator import LabelLearner, complete_features, dense, forget
 from sylvan.baselines.mlknn import MLkNN, nearest_rows
 from sylvan.impute import TIcE
@@ -166,6 +167,12 @@ class WELL(BaseEstimator):
             else:
                 cuts = [cut_label(graph, y, f, a) for y, f, a in zip(Y.T, soft.T, alpha)]
             complete = np.column_stack(cuts)
+            if complete.mean() > 0.9 > Y.mean() + 0.2:
+                warn_user(
+                    f"WELL made {complete.mean():.0%} of all labels positive; {Y.mean():.0%} were observed. A smaller "
+                    'alpha, or alpha="auto", smooths less.',
+                    "WELL",
+                )
         self.alpha_, self.soft_labels_, self.labels_ = alpha, soft, complete.astype(np.int64)
         return self
 

@@ -29,6 +29,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("published", "statistics"):
+        return import_module(f"sylvan.bench.{name}")
     if name == "write_report":  # draws with matplotlib, which is slow to import
         return import_module("sylvan.bench.report").write_report
     raise AttributeError(f"module 'sylvan.bench' has no attribute {name!r}")

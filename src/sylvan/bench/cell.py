@@ -1,13 +1,17 @@
 """Run one cell: fit, predict, measure, and note what it cost."""
 
 import contextlib
+import ctypes
+import gc
 import io
 import pickle
 import platform
+import random
 import sys
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -28,6 +32,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+_WARM_ROWS = 60
 _PACKAGES = ("sylvan", "numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "torch")
 
 
@@ -53,8 +58,10 @@ class Outcome:
     machine: str = ""
 
 
-def run_cell(protocol: Protocol, cell: Cell) -> Outcome:
+def run_cell(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Outcome:
     """Run one cell on one thread; an error becomes part of the outcome.
+
+    The global generators of `random` and numpy are seeded for the cell, and set back, for methods that use them.
 
     Times are CPU seconds (`seconds` for fitting, `predict_seconds` for the test rows) and seconds of a clock
     (`wall_seconds`, all of the cell); `peak_mib` is the most memory the process had while the cell ran, `model_mb` the
@@ -70,13 +77,14 @@ def run_cell(protocol: Protocol, cell: Cell) -> Outcome:
     ('done', True)
     """
     outcome = Outcome(cell, protocol.definition(cell), versions=_versions(), machine=_machine())
+    _warm_up(protocol, cell)
     began = time.perf_counter()
     _forget_peak()
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1):
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1), _seeded(_model_seed(protocol, cell)):
         warnings.simplefilter("default")
         try:
-            _run(protocol, cell, outcome)
-        except Exception as error:  # one cell's failure is a result; the others go on
+            _run(protocol, cell, outcome, fingerprint)
+        except (Exception, SystemExit) as error:  # one cell's failure is a result; the others go on
             outcome.status, outcome.scores, outcome.layers = "failed", {}, {}
             outcome.error = f"{type(error).__name__}: {error}\n\n{traceback.format_exc()}"
     outcome.warnings = "\n".join(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
@@ -86,11 +94,49 @@ def run_cell(protocol: Protocol, cell: Cell) -> Outcome:
     return outcome
 
 
-def _run(protocol: Protocol, cell: Cell, outcome: Outcome) -> None:
-    data = sample(protocol, cell)
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed the global generators, and set them back afterwards."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002 (that is what some methods use)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+
+
+def _model_seed(protocol: Protocol, cell: Cell) -> int:
+    return derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
+
+
+def _build(protocol: Protocol, cell: Cell) -> Any:
+    context = dict(cell.factors) | {"measure": cell.target}
+    return build_method(protocol.methods[cell.method], cell.method, context, _model_seed(protocol, cell))
+
+
+_warm: set[str] = set()  # methods that this process has run
+
+
+def _warm_up(protocol: Protocol, cell: Cell) -> None:
+    """Let a method compile and import what it needs on a few rows, so that its first cell does not pay for it."""
+    use = protocol.methods[cell.method].get("use", cell.method)
+    if use in _warm:
+        return
+    _warm.add(use)
+    with warnings.catch_warnings(), threadpool_limits(1), _seeded(0), contextlib.suppress(Exception, SystemExit):
+        warnings.simplefilter("ignore")
+        data = sample(protocol, cell)
+        model = _build(protocol, cell)
+        model.set_params(**{name: 2 for name in ("n_trees", "max_layers") if name in model.get_params(deep=False)})
+        model.fit(data.X[:_WARM_ROWS], data.Y[:_WARM_ROWS]).predict(data.X_test[:2])
+
+
+def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | None) -> None:
+    data = sample(protocol, cell, fingerprint)
     spec = protocol.methods[cell.method]
-    seed = derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
-    model = build_method(spec, cell.method, dict(cell.factors) | {"measure": cell.target}, seed)
+    model = _build(protocol, cell)
     choice = None
     if "choose_layer" in spec:
         measures = [get_measure(name) for name in protocol.measures]
@@ -101,7 +147,8 @@ def _run(protocol: Protocol, cell: Cell, outcome: Outcome) -> None:
     outcome.seconds = time.process_time() - began
     if choice is not None:
         model.set_params(callbacks=None)
-    outcome.n_layers = getattr(model, "n_layers_", None)
+    with contextlib.suppress(TypeError, ValueError, AttributeError):
+        outcome.n_layers = int(model.n_layers_)
     with contextlib.suppress(pickle.PicklingError, TypeError, AttributeError):  # what cannot be stored has no size
         outcome.model_mb = _pickled_size(model) / 1e6
     names = (cell.target,) if cell.target else protocol.measures
@@ -128,21 +175,18 @@ def _score_labels(
 ) -> None:
     began = time.process_time()
     stages = _staged(model, data.X_test, data.Y_test.shape[1])
-    proba = stages[-1]
-    if hasattr(model, "decision_threshold_"):
-        labels = proba > model.decision_threshold_
-    else:
-        labels = _table(model.predict(data.X_test)) > 0
-    outcome.predict_seconds = time.process_time() - began
+    outcome.predict_seconds = time.process_time() - began  # one pass for every method
+    threshold = getattr(model, "decision_threshold_", None)
+    # Without a threshold that we know of, 0/1 labels are what the method predicts.
+    labels = _table(model.predict(data.X_test)) > 0.5 if threshold is None else stages[-1] > threshold
     for name in names:
         measure = get_measure(name)
-        if choice is not None:
-            outcome.scores[name] = measure(data.Y_test, stages[choice.layer(measure) - 1])
-        else:
-            outcome.scores[name] = measure(data.Y_test, labels if measure.uses_threshold else proba)
+        hard = measure.uses_threshold
+        values = [measure(data.Y_test, stage > threshold if hard else stage) for stage in stages[:-1]]
+        values.append(measure(data.Y_test, labels if hard else stages[-1]))
+        outcome.scores[name] = values[-1] if choice is None else values[choice.layer(measure) - 1]
         if len(stages) > 1:
-            for layer, stage in enumerate(stages, start=1):
-                outcome.layers[layer, name] = measure(data.Y_test, stage)
+            outcome.layers |= {(layer, name): value for layer, value in enumerate(values, start=1)}
 
 
 def _staged(model: Any, X: Any, n_labels: int) -> list[np.ndarray]:
@@ -151,6 +195,11 @@ def _staged(model: Any, X: Any, n_labels: int) -> list[np.ndarray]:
         with contextlib.suppress(ValueError):  # a cascade that keeps the last layer's forests only
             return list(model.staged_predict_proba(X))
     if not hasattr(model, "predict_proba"):
+        warnings.warn(
+            f"{type(model).__name__} has no predict_proba: its predictions are ranked as they are, and 0/1 predictions "
+            "rank poorly.",
+            stacklevel=2,
+        )
         return [_table(model.predict(X))]
     proba: Any = model.predict_proba(X)
     classes: Any = getattr(model, "classes_", None)
@@ -188,7 +237,10 @@ def _pickled_size(model: Any) -> int:
 
 
 def _forget_peak() -> None:
-    """Let the system start anew to look for the greatest memory of this process, where it can (Linux)."""
+    """Give back what is free, and let the system look anew for the greatest memory of this process (Linux)."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
     with contextlib.suppress(OSError), open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.model_selection import KFold, train_test_split
 
-from sylvan.bench.protocol import Cell, Protocol
+from sylvan.bench.protocol import TEST_SHARE, Cell, Protocol
 from sylvan.datasets import hide_positives, load_dataset, read_arff, read_csv
 from sylvan.siamese.pairs import count_pairs, draw_pairs
 
@@ -45,12 +45,16 @@ def data_facts(protocol: Protocol, dataset: str) -> DataFacts:
     >>> data_facts(load_protocol("A"), "digit_attributes")[:4]
     ('digit_attributes', 1797, 64, 8)
     """
-    X, Y = _data(protocol, dataset)
+    X, Y = _data(protocol, dataset, None)
     n_labels = Y.shape[1] if Y.ndim == 2 else len(np.unique(Y))
+    return DataFacts(dataset, len(Y), X.shape[1], n_labels, _fingerprint(X, Y))
+
+
+def _fingerprint(X: Any, Y: np.ndarray) -> str:
     values = X.toarray() if sparse.issparse(X) else X
     mark = hashlib.sha256(np.ascontiguousarray(values, dtype=float).tobytes())
     mark.update("\0".join(map(str, np.ravel(Y))).encode())
-    return DataFacts(dataset, len(Y), X.shape[1], n_labels, mark.hexdigest()[:16])
+    return mark.hexdigest()[:16]
 
 
 def derive_seed(seed: int, *parts: object) -> int:
@@ -68,8 +72,15 @@ def derive_seed(seed: int, *parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") >> 1
 
 
-def sample(protocol: Protocol, cell: Cell) -> Sample:
+def forget_data() -> None:
+    """Read data sets anew: their files may have changed."""
+    _load.cache_clear()
+
+
+def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sample:
     """Return the training and test data of a cell: the same for all methods.
+
+    With a fingerprint, data that is not the same as when it was taken is refused.
 
     Examples
     --------
@@ -80,7 +91,7 @@ def sample(protocol: Protocol, cell: Cell) -> Sample:
     >>> drawn.X.shape[1], drawn.X_test.shape[1], drawn.Y.shape[1] == drawn.Y_test.shape[1]
     (64, 64, True)
     """
-    X, Y = _data(protocol, cell.dataset)
+    X, Y = _data(protocol, cell.dataset, fingerprint)
     factors = dict(cell.factors)
     if protocol.task == "pairs":
         return _draw_pairs(protocol, cell, factors, X, Y)
@@ -91,16 +102,19 @@ def sample(protocol: Protocol, cell: Cell) -> Sample:
     return Sample(X[train], observed, X[test], Y[test])
 
 
-def _data(protocol: Protocol, dataset: str) -> tuple[Any, Any]:
+def _data(protocol: Protocol, dataset: str, fingerprint: str | None) -> tuple[Any, Any]:
     options = tuple(sorted(protocol.data_of(dataset).items()))
-    return _load(protocol.task, dataset, options, protocol.seed, os.environ.get("SYLVAN_DATA"))
+    return _load(protocol.task, dataset, options, protocol.seed, os.environ.get("SYLVAN_DATA"), fingerprint)
 
 
 @lru_cache(maxsize=2)
 def _load(
-    task: str, name: str, options: tuple[tuple[str, Any], ...], seed: int, _folder: str | None
+    task: str, name: str, options: tuple[tuple[str, Any], ...], seed: int, _folder: str | None, fingerprint: str | None
 ) -> tuple[Any, Any]:
-    """Read a data set, and take the rows, features and labels that the protocol wants."""
+    """Read a data set, and take the rows, features and labels that the protocol wants.
+
+    A worker process outlives a run: another folder or fingerprint makes it read anew.
+    """
     wanted = dict(options)
     X, Y = _read(task, name, wanted.get("path"))
     if task == "pairs":
@@ -112,7 +126,7 @@ def _load(
         Y = np.asarray(Y.toarray() if sparse.issparse(Y) else Y)
         if Y.ndim != 2:
             raise ValueError(f"{name!r} has classes, not a table of labels: it is for protocols of pairs.")
-        Y = Y.astype(int)
+        Y = _whole_labels(name, Y)
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X, dtype=float)
     if "features" in wanted:
         X = X[:, : wanted["features"]]
@@ -121,10 +135,27 @@ def _load(
         rows = np.sort(rng.choice(len(Y), wanted["rows"], replace=False))
         X, Y = X[rows], Y[rows]
     if task == "labels":
-        Y = Y[:, Y.sum(axis=0) >= wanted.get("min_positives", 0)]
+        least = wanted.get("min_positives", 0)
+        Y = Y[:, Y.sum(axis=0) >= least]
         if Y.shape[1] == 0:
-            raise ValueError(f"{name!r} has no label with {wanted['min_positives']} positives or more.")
+            raise ValueError(
+                f"{name!r} ({len(Y)} rows) has no label with {least} positives or more, which the protocol asks for "
+                "(min_positives in [data])."
+            )
+    if fingerprint is not None and _fingerprint(X, Y) != fingerprint:
+        raise ValueError(f"The data set {name!r} has changed while the run was going on.")
     return X, Y
+
+
+def _whole_labels(name: str, Y: np.ndarray) -> np.ndarray:
+    """Return labels as integers; one that is not known cannot be scored."""
+    if Y.dtype.kind == "f" and np.isnan(Y).any():
+        row, label = np.argwhere(np.isnan(Y))[0]
+        raise ValueError(
+            f"{name!r} has no value for label {label} in row {row} (both counted from 0; {int(np.isnan(Y).sum())} such "
+            "cells in all): methods are scored by true labels, so leave out these rows or labels."
+        )
+    return Y.astype(int)
 
 
 def _read(task: str, name: str, path: str | None) -> tuple[Any, Any]:
@@ -144,7 +175,7 @@ def _split(protocol: Protocol, cell: Cell, X: Any, Y: np.ndarray) -> tuple[np.nd
     if kind == "holdout":
         seed = derive_seed(protocol.seed, "split", cell.dataset, cell.repeat)
         train, test = train_test_split(
-            np.arange(len(Y)), test_size=protocol.split.get("test_share", 0.3), random_state=seed
+            np.arange(len(Y)), test_size=protocol.split.get("test_share", TEST_SHARE), random_state=seed
         )
         return train, test
     seed = derive_seed(protocol.seed, "split", cell.dataset)

@@ -153,6 +153,8 @@ def _tests(results: Results) -> list[str]:
             others = [_name(protocol, name) for name in good if name != best]
             different = f"{significant} of {len(pairs)}"
             tied = "all" if len(good) == wide.shape[1] else ", ".join(others)
+            if (pairs["smallest_p"] >= 0.05).all():
+                different = tied = "too few data sets"
             rows.append([_title(measure), _level_name(level), len(wide), p, _name(protocol, best), different, tied])
     if not rows:
         return []
@@ -223,6 +225,8 @@ def _details(results: Results) -> list[str]:
 
 def _published(results: Results) -> list[str]:
     protocol = results.protocol
+    if protocol.title.endswith("(quick)"):
+        return []
     try:
         cells = compare(results.scores, published_figures(protocol.name))
     except ValueError:
@@ -284,6 +288,7 @@ def _costs(results: Results) -> list[str]:
         for method, row in zip(means.index, means.to_numpy(dtype=float))
     ]
     note = "Means over all finished cells, one thread; other cells and programs were running beside them."
+    note = " ".join([note, *results.protocol.cost_notes()])
     return ["## Cost", "", note, "", *_table(["method", *columns.values()], rows), ""]
 
 
@@ -305,4 +310,9 @@ def _bold(text: str, bold: bool) -> str:
 
 def _table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
+
+
+def _cell(value: Any) -> str:
+    """Return text that cannot end a cell or become HTML."""
+    return " ".join(str(value).replace("<", "&lt;").replace("|", "\\|").split())

@@ -71,6 +71,9 @@ def _find(use: str) -> Any:
             raise ValueError(f"{use!r} cannot be imported: {error}") from error
     known = known_names()
     if use not in known:
+        module, _, name = use.rpartition(".")
+        if module:
+            raise ValueError(f"There is no method {use!r}; did you mean '{module}:{name}'?")
         close = get_close_matches(use, known, n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ValueError(f"There is no method {use!r}{hint} Others are named as 'package.module:Name'.")

@@ -29,6 +29,8 @@ TASKS: Mapping[str, dict[str, tuple[str, ...]]] = {
 }
 #: How a method may choose a number of layers for each measure (see `sylvan.bench.methods.LayerChoice`).
 LAYER_RULES = ("best", "patience", "drop")
+#: Share of test rows of a holdout, if none is given.
+TEST_SHARE = 0.3
 #: The set that needs no data folder.
 BUILT_IN = {"labels": "digit_attributes", "pairs": "digits"}
 _TOP = {
@@ -129,8 +131,25 @@ class Protocol:
             for dataset in self.datasets
             for level in levels
             for method in self.methods
-            for target in (self.measures if _names_in(self.methods[method]) & {"measure"} else ("",))
+            for target in (self.measures if self.fits_per_measure(method) else ("",))
         ]
+
+    def fits_per_measure(self, method: str) -> bool:
+        """Whether a method is fitted once for each measure."""
+        return "measure" in _names_in(self.methods[method]["options"])
+
+    def cost_notes(self) -> list[str]:
+        """Say of which methods costs are not those of one model for all measures."""
+        notes = []
+        for method, spec in self.methods.items():
+            name = self.method_names[method]
+            if self.fits_per_measure(method):
+                notes.append(f"{name}: of one fit; there is one for each of the {len(self.measures)} measures.")
+            if "choose_layer" in spec:
+                notes.append(
+                    f"{name}: of the cascade as grown for all measures, which keeps the forests of all layers."
+                )
+        return notes
 
     def definition(self, cell: Cell) -> str:
         """Return a mark of everything that decides what a cell's figures are, but for the software."""
@@ -219,7 +238,7 @@ def protocol_names() -> list[str]:
     --------
     >>> from sylvan.bench import protocol_names
     >>> protocol_names()
-    ['A', 'B', 'C', 'D']
+    ['A', 'B', 'C', 'C-cost', 'D']
     """
     folder = files("sylvan.bench").joinpath("protocols")
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -257,6 +276,8 @@ def load_protocol(protocol: str | os.PathLike[str], *, quick: bool = False) -> P
         raise ValueError(f"There is no protocol {name!r}: known are {known}, and no file of that name was found.")
     source = files("sylvan.bench").joinpath("protocols", f"{name}.toml") if shipped else file
     name = name if shipped else file.stem
+    if not shipped and name in protocol_names():
+        name = file.name  # it is not the one that ships, and is not compared with published figures
     try:
         text = source.read_text(encoding="utf-8")
         spec = tomllib.loads(text)
@@ -333,7 +354,7 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
         seed=spec.get("seed", 0),
         datasets=datasets,
         data=data,
-        measures=tuple(_list("measures", spec.get("measures"))),
+        measures=tuple(_list("measures", spec.get("measures", []))),
         repeats=repeats,
         split=dict(_table("split", spec)) or {"kind": TASKS[task]["splits"][0]},
         factors=factors,
@@ -342,7 +363,7 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
         text=text,
     )
     _check(made)
-    used = set(TASKS[task]["factors"]).union(*(_names_in(method) for method in (methods | optional).values()))
+    used = set(TASKS[task]["factors"]).union(*(_names_in(spec["options"]) for spec in (methods | optional).values()))
     for factor in factors:
         if factor not in used:
             raise ValueError(f"Factor {factor!r} changes nothing: no method has an option '${factor}'.")
@@ -373,7 +394,7 @@ def _check(protocol: Protocol) -> None:
     _known("kind of split", protocol.split.get("kind"), task["splits"])
     if "folds" in protocol.split["kind"] and protocol.repeats < 2:
         raise ValueError("Folds need repeats of at least 2; one of several folds is `--repeats 1` of a run.")
-    share = protocol.split.get("test_share", 0.3)
+    share = protocol.split.get("test_share", TEST_SHARE)
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
         raise ValueError(f"split.test_share must lie between 0 and 1, got {share!r}")
     for factor, levels in protocol.factors.items():
@@ -390,7 +411,7 @@ def _check(protocol: Protocol) -> None:
             _whole("A level of pairs", number, 2)
     known = {*protocol.factors, "measure"}
     for key, method in protocol.methods.items():
-        unknown = sorted(_names_in(method) - known)
+        unknown = sorted(_names_in(method["options"]) - known)
         if unknown:
             raise ValueError(f"methods.{key} uses ${unknown[0]}, which is neither a factor nor a value of [values].")
 
@@ -445,7 +466,15 @@ def _levels(factor: str, values: Any) -> tuple[Any, ...]:
     for level in levels:
         if not isinstance(level, str | int | float) or isinstance(level, bool):
             raise ValueError(f"A level of the factor {factor!r} is a number or a text, got {level!r}")
-    return tuple(float(level) if factor == "ilr" and isinstance(level, int) else level for level in levels)
+    return tuple(_one_form(level, whole=factor != "ilr") for level in levels)
+
+
+def _one_form(level: Any, *, whole: bool) -> Any:
+    if isinstance(level, str):
+        return level
+    if whole and float(level).is_integer():
+        return int(level)
+    return float(level) + 0.0  # -0.0 becomes 0.0
 
 
 def _fill(value: Any, values: Mapping[str, Any]) -> Any:

@@ -3,15 +3,16 @@
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from sylvan.bench.cell import Outcome, run_cell
-from sylvan.bench.data import DataFacts, data_facts, sample
+from sylvan.bench.data import DataFacts, data_facts, forget_data, sample
 from sylvan.bench.methods import LayerChoice, build_method
 from sylvan.bench.protocol import Cell, Protocol
 from sylvan.bench.results import Results, read_results
@@ -61,29 +62,51 @@ def run(
     ['gcforest', 'rf_et']
     """
     data = _check_first(protocol)
-    with Store(out, create=True) as store:
+    with Store(out, create=True) as store, store.only_writer():
         missing = store.plan(protocol, data, command, retry=retry)
         watch = Progress(len(protocol.cells()), missing, n_jobs, _known_times(store))
         if progress is not None:
             progress(watch)
-        try:
-            for outcome in Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")(
-                delayed(run_cell)(protocol, cell) for cell in missing
-            ):
-                store.add(outcome)
-                watch.add(outcome)
-                if progress is not None:
-                    progress(watch)
-        except TerminatedWorkerError as error:
-            raise RuntimeError(
-                f"A worker process was killed, perhaps because memory ran out. {watch.done} of {watch.total} cells are "
-                f"in {out}; the same command goes on from there (fewer jobs need less memory)."
-            ) from error
+        marks = {facts.name: facts.fingerprint for facts in data}
+        for outcome in _outcomes(protocol, missing, n_jobs, marks):
+            store.add(outcome)
+            watch.add(outcome)
+            if progress is not None:
+                progress(watch)
     return read_results(out)
+
+
+def _outcomes(protocol: Protocol, cells: list[Cell], n_jobs: int, marks: dict[str, str]) -> Iterator[Outcome]:
+    """Yield the outcomes of cells as they are finished.
+
+    If a worker dies (memory ran out, a crash in compiled code), nobody knows which cell did it: those that may have
+    been in work are run one by one, each in a process of its own, and the one that kills it again has failed.
+    """
+    left = list(cells)
+    while left:
+        pool = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs")
+        try:
+            for outcome in pool(delayed(run_cell)(protocol, cell, marks[cell.dataset]) for cell in list(left)):
+                left.remove(outcome.cell)
+                yield outcome
+        except TerminatedWorkerError:
+            for cell in left[: 3 * effective_n_jobs(n_jobs)]:  # as many as were dispatched, and more
+                left.remove(cell)
+                yield _run_alone(protocol, cell, marks[cell.dataset])
+
+
+def _run_alone(protocol: Protocol, cell: Cell, mark: str) -> Outcome:
+    executor = get_reusable_executor(max_workers=1)
+    try:
+        return executor.submit(run_cell, protocol, cell, mark).result()
+    except TerminatedWorkerError:
+        error = "The process that ran it died: memory ran out, or compiled code crashed."
+        return Outcome(cell, protocol.definition(cell), status="failed", error=error, wall_seconds=0.0)
 
 
 def _check_first(protocol: Protocol) -> list[DataFacts]:
     """Find mistakes before hours are spent: every method can be built, every data set be read and split."""
+    forget_data()
     cells = protocol.cells()
     for method in protocol.methods:
         cell = next(cell for cell in cells if cell.method == method)

@@ -395,7 +395,8 @@ def wilcoxon_pairs(wide: pd.DataFrame, *, zero_method: Literal["zsplit", "wilcox
     wide : DataFrame
         Data sets x methods, in either direction. Each pair uses the data sets where both have a value.
     zero_method : {"zsplit", "wilcox"}, default="zsplit"
-        Zero differences are ranked and their ranks split evenly, as Demšar advises, or dropped before ranking.
+        Zero differences are ranked and their ranks split evenly, or dropped before ranking. (Demšar splits them, and
+        drops one if their number is odd.)
 
     Returns
     -------

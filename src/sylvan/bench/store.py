@@ -12,6 +12,11 @@ from sylvan.bench.cell import Outcome
 from sylvan.bench.data import DataFacts
 from sylvan.bench.protocol import Cell, Protocol, from_dict
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 _FORMAT = "1"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -56,7 +61,8 @@ class Store:
             raise FileNotFoundError(f"There is no folder {self.path.parent} for {self.path.name}.")
         if self.path.is_dir():
             raise IsADirectoryError(f"{self.path} is a folder, not a file of results.")
-        self.connection = sqlite3.connect(self.path, timeout=60.0)
+        with self._readable():
+            self.connection = sqlite3.connect(self.path, timeout=60.0)
         try:
             with self._readable():
                 self._check(create)
@@ -102,6 +108,21 @@ class Store:
         self.connection.execute("BEGIN IMMEDIATE")
         with self.connection:
             yield self.connection
+
+    @contextmanager
+    def only_writer(self) -> Iterator[None]:
+        """Keep other runs off this file as long as this one lives; a kill ends it too. (Not on Windows.)"""
+        if fcntl is None:
+            yield
+            return
+        with self.path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise ValueError(
+                    f"Another run is writing to {self.path}: wait for it, or write to another file."
+                ) from error
+            yield
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -176,6 +197,10 @@ class Store:
         if text is None:
             return fields
         before = json.loads(text)
+        if before["title"] != fields["title"]:
+            raise ValueError(
+                f"{self.path} has results of {before['title']!r}, this is {fields['title']!r}: write to another file."
+            )
         for name in ("task", "seed", "split", "measures", *(["repeats"] if protocol.repeat_name == "fold" else [])):
             was, now = (json.loads(json.dumps(part[name])) for part in (before, fields))
             if was != now:
@@ -219,7 +244,7 @@ class Store:
             if status == "done":
                 return
             names = (*COLUMNS, "versions", "machine")
-            values = [getattr(outcome, name) for name in COLUMNS]
+            values = [_storable(getattr(outcome, name)) for name in COLUMNS]
             values += [json.dumps(outcome.versions), outcome.machine, number]
             connection.execute(f"UPDATE cells SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?", values)
             connection.executemany(
@@ -249,6 +274,11 @@ def _key(cell: Cell) -> tuple[str, str, int, str, str]:
 def _decisive(method: dict[str, Any]) -> str:
     """Return what decides a method's figures, in one form."""
     return json.dumps([method.get(key) for key in ("use", "options", "choose_layer")], sort_keys=True)
+
+
+def _storable(value: Any) -> Any:
+    """Return text that SQLite takes: errors may hold what is no valid text."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 def _plain(value: float) -> float | None:

@@ -71,13 +71,16 @@ def bench(ctx: click.Context, **options: Any) -> None:
 
 
 def _run(**options: Any) -> None:
-    from sylvan.bench import load_protocol, run  # noqa: PLC0415 (heavy: only when something is run)
+    from sylvan.bench import load_protocol, protocol_names, run  # noqa: PLC0415 (heavy: only when something is run)
 
     console = Console(stderr=True)
     if options["jobs"] == 0:
         raise click.UsageError("--jobs must be at least 1, or -1 for all cores")
     try:
-        protocol = load_protocol(options["protocol"], quick=options["quick"])
+        name = options["protocol"]
+        if name.upper() in protocol_names() and not Path(name).is_file():
+            name = name.upper()
+        protocol = load_protocol(name, quick=options["quick"])
         protocol = protocol.select(
             methods=_choose_methods(protocol, options["methods"]),
             factors=_choose_levels(options["ilr"], options["level"]),
@@ -99,14 +102,28 @@ def _run(**options: Any) -> None:
             raise click.UsageError(str(error)) from error
     _print_ranks(results)
     failed = results.cells[results.cells["status"] == "failed"]
-    for _, cell in failed.head(5).iterrows():
-        click.echo(f"failed: {cell['dataset']} {cell['method']}: {cell['error'].partition(chr(10))[0]}", err=True)
+    _print_troubles(results)
     click.echo(
         f"{len(results.cells) - len(failed)} cells in {out}. Next: sylvan bench report {out} -o report.html", err=True
     )
     if len(failed):
-        click.echo(f"{len(failed)} cells failed; --retry runs them again.", err=True)
+        click.echo(f"{_cells(len(failed))} failed; --retry runs them again.", err=True)
         sys.exit(1)
+
+
+def _cells(number: int) -> str:
+    return "1 cell" if number == 1 else f"{number} cells"
+
+
+def _print_troubles(results: Any) -> None:
+    """Print errors and warnings of cells, the same one once for each method."""
+    for column, word in (("error", "failed"), ("warnings", "warning")):
+        texts = results.cells.assign(text=results.cells[column].fillna("").str.partition("\n")[0])
+        counts = texts[texts["text"] != ""].groupby(["method", "text"], sort=False).size()
+        for (method, text), number in list(counts.items())[:5]:
+            click.echo(f"{word}: {method} ({_cells(number)}): {text}", err=True)
+        if len(counts) > 5:
+            click.echo(f"{word}: {len(counts) - 5} other texts; the report has all errors.", err=True)
 
 
 def _choose_datasets(protocol: Any, named: list[str] | None, console: Console) -> list[str]:
@@ -119,6 +136,11 @@ def _choose_datasets(protocol: Any, named: list[str] | None, console: Console) -
     if named is not None:
         known = sorted({*there, *protocol.datasets})
         for name in named:
+            if "/" in name or name.endswith((".csv", ".arff")):
+                raise click.UsageError(
+                    f"--datasets takes names, not files: {name!r} is found by its name if SYLVAN_DATA names its "
+                    "folder, or in a protocol as { name = ..., path = ... }."
+                )
             close = get_close_matches(name, known, n=1, cutoff=0.8)
             if name not in known and close:
                 raise click.UsageError(f"unknown data set {name!r}; did you mean {close[0]!r}?")
@@ -140,7 +162,16 @@ def _choose_methods(protocol: Any, named: list[str] | None) -> list[str] | None:
     if named is None:
         return None
     known = {*protocol.methods, *protocol.optional}
-    return [name if name in known else name.replace("-", "_").lower() for name in named]
+    chosen = [name if name in known else name.replace("-", "_").lower() for name in named]
+    for name, given in zip(chosen, named):
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(sorted(known))}."
+            raise click.UsageError(
+                f"the protocol has no method {given!r}; {hint} Others go into a protocol of your own, as "
+                "[methods.NAME] with use = ... (`sylvan bench protocols` has some to start from)."
+            )
+    return chosen
 
 
 def _choose_levels(ilr: list[str] | None, levels: tuple[str, ...]) -> dict[str, list[Any]]:
@@ -256,6 +287,7 @@ def show(results: Path, measure: str | None, as_json: bool) -> None:
     state = found.planned["status"].value_counts().to_dict()
     _title(console, f"{found.protocol.title}: " + ", ".join(f"{number} cells {name}" for name, number in state.items()))
     _print_tables(scores, found.protocol, console)
+    _print_troubles(found)
 
 
 def _print_tables(scores: Any, protocol: Any, console: Console) -> None:
@@ -301,6 +333,8 @@ def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
     If the name ends with .md, the page is Markdown, without plots.
     """
     found = _read(results)
+    if out.suffix == ".md" and plots is not None:
+        raise click.UsageError("--plots goes with a page in HTML.")
     if out.exists() and not force:
         raise click.UsageError(f"{out} is there already; --force overwrites it.")
     if out.suffix == ".md":

@@ -1,7 +1,9 @@
 """The group of all commands, and how errors are told."""
 
+import os
 import sys
 import traceback
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -21,7 +23,8 @@ class _Sylvan(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            close = get_close_matches(cmd_name, _COMMANDS, n=1)
+            ctx.fail(f"There is no command {cmd_name!r}" + (f"; did you mean {close[0]!r}?" if close else "."))
         return getattr(import_module(_COMMANDS[cmd_name][0]), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -33,6 +36,9 @@ class _Sylvan(click.Group):
             return super().invoke(ctx)
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
+        except BrokenPipeError:  # whoever reads, such as `head`, has seen enough
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing more is to be written at the end)
+            sys.exit(0)
         except (Exception, KeyboardInterrupt) as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()

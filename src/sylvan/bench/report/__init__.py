@@ -73,6 +73,8 @@ def write_report(
     True
     """
     study = Study(results)
+    if plots_dir is not None:
+        Path(plots_dir).mkdir(exist_ok=True)
     figures = Figures(Path(plots_dir) if plots_dir is not None else None)
     title = str(getattr(study.protocol, "title", "") or "Comparison of methods")
     page = Page(f"{title}: report", f"Protocol {getattr(study.protocol, 'name', '?')}, {counts(study)}")

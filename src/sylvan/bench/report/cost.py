@@ -59,6 +59,8 @@ def cost_tables(page: Page, study: Study, _: Figures) -> None:
         rows.append([name, number(int((used["method"] == name).sum()), 0), *cells, number(times, 1)])
     head = ["Method", *heads(["Fits", *(label for label, _digits in COSTS.values()), "Time / fastest"])]
     caption = f"What a fit costs: means over {note}. Memory is the most that the process had while the cell ran."
+    notes: list[str] = getattr(study.protocol, "cost_notes", list)()
+    caption = " ".join([caption, *notes])
     page.add_table("cost", caption, table(head, rows))
     for column, (label, digits) in COSTS.items():
         wide: Any = used.groupby(["dataset", "method"])[column].mean().unstack("method")

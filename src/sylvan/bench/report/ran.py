@@ -75,7 +75,7 @@ def describe(page: Page, study: Study, _: Figures) -> None:
         pairs.append(("Cells finished", f"from {times.min()} to {times.max()}"))
     page.add(definitions(pairs))
     if text := str(getattr(study.protocol, "text", "") or ""):
-        page.add(details("The protocol, as it was run", element("pre", text)))
+        page.add(details("The protocol's file (the command says what was chosen from it)", element("pre", text)))
 
 
 def progress_table(page: Page, study: Study, _: Figures) -> None:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from sylvan._page import Cell, Html, Page, details, element, fixed, number, table
 from sylvan.bench import plots
+from sylvan.bench.protocol import TEST_SHARE
 from sylvan.bench.report.ran import repeat_name
 from sylvan.bench.report.study import (
     ALPHA,
@@ -82,7 +83,7 @@ def _test_share(study: Study) -> float:
         return 1 / max(int(study.protocol.repeats) - 1, 1)
     if split.get("kind") == "pairs":
         return 2 / 3
-    share = float(split.get("test_share", 0.2))
+    share = float(split.get("test_share", TEST_SHARE))
     return share / (1 - share)
 
 
