@@ -173,7 +173,7 @@ def test_files(tmp_path):
     with pytest.raises(ValueError, match="'latin' is not valid TOML"):
         load_protocol(tmp_path / "latin.toml")
     for absent in ("E", tmp_path, tmp_path / "none.toml"):
-        with pytest.raises(ValueError, match=r"There is no protocol .* known are A, B, C, D"):
+        with pytest.raises(ValueError, match=r"There is no protocol .* known are A, B, C, C-cost, D"):
             load_protocol(absent)
 
 

@@ -161,8 +161,8 @@ def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | No
 def _score_pairs(model: Any, data: Sample, names: tuple[str, ...], outcome: Outcome) -> None:
     began = time.process_time()
     scores = model.decision_function(data.X_test)
-    predicted = model.predict(data.X_test) if "accuracy" in names else None
     outcome.predict_seconds = time.process_time() - began
+    predicted = model.predict(data.X_test) if "accuracy" in names else None
     for name in names:
         if name == "accuracy":
             outcome.scores[name] = float(np.mean(predicted == data.Y_test))

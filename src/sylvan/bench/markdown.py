@@ -128,8 +128,10 @@ def _levels(results: Results) -> list[dict[str, Any]]:
     return [dict(zip(factors, row)) for row in found.itertuples(index=False)]
 
 
-def _level_name(level: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in level.items()) or "all"
+def _level_name(results: Results, level: dict[str, Any]) -> str:
+    """Name a level by the factors that have several."""
+    several = [name for name in level if results.scores[name].nunique() > 1]
+    return ", ".join(f"{name} {level[name]}" for name in several) or "all"
 
 
 def _tests(results: Results) -> list[str]:
@@ -155,7 +157,9 @@ def _tests(results: Results) -> list[str]:
             tied = "all" if len(good) == wide.shape[1] else ", ".join(others)
             if (pairs["smallest_p"] >= 0.05).all():
                 different = tied = "too few data sets"
-            rows.append([_title(measure), _level_name(level), len(wide), p, _name(protocol, best), different, tied])
+            rows.append(
+                [_title(measure), _level_name(results, level), len(wide), p, _name(protocol, best), different, tied]
+            )
     if not rows:
         return []
     lines = [
@@ -170,23 +174,35 @@ def _tests(results: Results) -> list[str]:
 
 
 def _means(results: Results) -> list[str]:
-    """Means over data sets, methods by levels; without factors, over repeats, methods by data sets."""
+    """Means over data sets: methods by levels for each measure; where there is one level, methods by measures."""
     protocol = results.protocol
     lines = ["## Means over data sets", "", "Of the repeats and data sets that all methods have finished.", ""]
-    levels = _levels(results)
+    tables: dict[str, pd.DataFrame] = {}
     for measure in protocol.measures:
         columns = {}
-        for level in levels:
+        for level in _levels(results):
             wide = dataset_means(results.scores, measure, **level)
             if not wide.empty:
-                columns[_level_name(level)] = wide.mean()
-        if not columns:
-            continue
-        table = pd.DataFrame(columns)
-        table = table.reindex([name for name in protocol.methods if name in table.index])
-        lines += [f"{_title(measure)} ({'greater' if greater_is_better(measure) else 'smaller'} is better)", ""]
-        lines += [*_table(["method", *table.columns], _marked(table, measure, protocol)), ""]
+                columns[_level_name(results, level)] = wide.mean()
+        if columns:
+            table = pd.DataFrame(columns)
+            tables[measure] = table.reindex([name for name in protocol.methods if name in table.index])
+    if all(table.shape[1] == 1 for table in tables.values()):
+        marked = {measure: _marked(table, measure, protocol) for measure, table in tables.items()}
+        rows = [[parts[0][0], *(part[1] for part in parts)] for parts in zip(*marked.values())]
+        return [*lines, *_table(["method", *map(_directed, tables)], rows), ""]
+    for measure, table in tables.items():
+        lines += [
+            f"{_directed(measure)}",
+            "",
+            *_table(["method", *table.columns], _marked(table, measure, protocol)),
+            "",
+        ]
     return lines
+
+
+def _directed(measure: str) -> str:
+    return f"{_title(measure)} ({'greater' if greater_is_better(measure) else 'smaller'} is better)"
 
 
 def _marked(table: pd.DataFrame, measure: str, protocol: Any) -> list[list[Any]]:
@@ -217,7 +233,7 @@ def _details(results: Results) -> list[str]:
             rows = [
                 [dataset, *("" if pd.isna(v) else v for v in row)] for dataset, row in zip(wide.index, wide.to_numpy())
             ]
-            title = f"{_title(measure)}, {_level_name(level)}" if level else _title(measure)
+            title = f"{_title(measure)}, {_level_name(results, level)}" if level else _title(measure)
             head = ["data set", *(_name(protocol, method) for method in methods)]
             lines += ["<details>", f"<summary>{title}</summary>", "", *_table(head, rows), "", "</details>", ""]
     return lines
