@@ -185,7 +185,7 @@ def _score_labels(
         values = [measure(data.Y_test, stage > threshold if hard else stage) for stage in stages[:-1]]
         values.append(measure(data.Y_test, labels if hard else stages[-1]))
         outcome.scores[name] = values[-1] if choice is None else values[choice.layer(measure) - 1]
-        if len(stages) > 1:
+        if len(stages) == outcome.n_layers:  # a cascade, all of whose layers can be judged
             outcome.layers |= {(layer, name): value for layer, value in enumerate(values, start=1)}
 
 
