@@ -43,6 +43,7 @@ _NAMES = dict.fromkeys(_ALGORITHMS, "algorithms") | {
     "DeepForestClassifier": "cascade",
     "SiameseDeepForest": "siamese",
     "apply_suggestions": "suggestions",
+    "load": "io",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

@@ -26,6 +26,7 @@ from sylvan.base import LabelState, mean_of, once_each, warn_user
 from sylvan.checkpoints import Checkpoints, NoCheckpoints, fingerprint
 from sylvan.explaining import Explaining
 from sylvan.growth import NO_FREQUENCY, Plan, Stage, grow, make_plan, representation
+from sylvan.io import Savable
 from sylvan.layer import MAX_SEED, TrainingRows
 from sylvan.missing_labels import Fitted, MissingLabels, like
 from sylvan.progress import CallbackSupportMixin, Progress, with_callbacks
@@ -39,7 +40,7 @@ _NOTHING_IMPUTED = (
 
 
 class DeepForestClassifier(
-    MissingLabels, Explaining, TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+    MissingLabels, Explaining, Savable, TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
 ):
     """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
 

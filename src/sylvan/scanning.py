@@ -23,6 +23,7 @@ from sylvan._validation import (
 )
 from sylvan.base import mean_of
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
+from sylvan.io import Savable
 
 __all__ = ["MultiGrainedScanning"]
 
@@ -94,7 +95,7 @@ class _Grain(NamedTuple):
                 window += importances[pool] / (size[0] * size[1]) * inside
 
 
-class MultiGrainedScanning(TransformerMixin, BaseEstimator):
+class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     """Turn images or sequences into what forests say about their windows, at several window sizes.
 
     For each size, a random forest and a completely random one learn to tell the label of the whole from single windows,

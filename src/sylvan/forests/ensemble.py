@@ -28,11 +28,12 @@ from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample
 from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
+from sylvan.io import Savable
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
 
 
-class BaseForest(ClassifierMixin, BaseEstimator):
+class BaseForest(Savable, ClassifierMixin, BaseEstimator):
     """Fit, predict and inspect a forest. Subclasses say how a node chooses its cut."""
 
     _random_cut: bool

@@ -22,6 +22,7 @@ from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
 from sylvan.forests.trees import TreeArrays
+from sylvan.io import Savable
 from sylvan.kernels.simplex_qp import solve_tree_weights
 
 _LAMBDAS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
@@ -63,7 +64,7 @@ class _Held(NamedTuple):
         return errors
 
 
-class WeightedForest(ClassifierMixin, BaseEstimator):
+class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
     """A forest whose trees have weights, learned from what they say about rows that they did not see.
 
     The weights w minimise the sum of squared errors max(0, P w)^2 plus lambda |w|^2, where P is positive if a tree is

@@ -18,6 +18,7 @@ from sylvan.cascade import DeepForestClassifier
 from sylvan.forests import CompletelyRandomForest, KFold, OutOfBag, RandomForest, WeightedForest
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import check_lambdas
+from sylvan.io import Savable
 from sylvan.length import Patience
 from sylvan.scanning import MultiGrainedScanning
 from sylvan.siamese.pairs import (
@@ -53,7 +54,7 @@ class _DecayingWeights:
         return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=lambdas) for f in self.forests]
 
 
-class SiameseDeepForest(ClassifierMixin, BaseEstimator):
+class SiameseDeepForest(Savable, ClassifierMixin, BaseEstimator):
     """Learn a distance from pairs of points that are known to be similar or dissimilar.
 
     A cascade of forests sees both points of a pair and learns whether they differ; the trees of each forest have
