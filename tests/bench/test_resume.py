@@ -10,6 +10,7 @@ from sqlite3 import connect
 
 import pandas as pd
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from sylvan.bench import load_protocol, read_results, run
 
@@ -55,6 +56,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "tiny.toml").write_text(TINY)
     (tmp_path / "slow_forest.py").write_text(SLOW)
     monkeypatch.syspath_prepend(tmp_path)
+    get_reusable_executor().shutdown()  # workers of an earlier test do not know the folder
     yield tmp_path
     sys.modules.pop("slow_forest", None)
 

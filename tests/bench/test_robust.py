@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from sylvan.bench import make_protocol, read_results, run
 from sylvan.bench.cell import run_cell
@@ -57,6 +58,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "rude_models.py").write_text(MODELS, encoding="utf-8", errors="surrogatepass")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    get_reusable_executor().shutdown()  # workers of an earlier test do not know the folder
     yield tmp_path
     sys.modules.pop("rude_models", None)
 

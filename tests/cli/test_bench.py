@@ -172,4 +172,4 @@ def test_protocols(folder):
     again, shipped = make_protocol(tomllib.loads(found.stdout)), load_protocol("D")
     assert again.cells() == shipped.cells()
     assert [again.definition(cell) for cell in again.cells()] == [shipped.definition(cell) for cell in again.cells()]
-    assert "unknown protocol 'E'; there are: A, B, C, D" in error_of(call(folder, "protocols", "E"))
+    assert "unknown protocol 'E'; there are: A, B, C, C-cost, D" in error_of(call(folder, "protocols", "E"))
