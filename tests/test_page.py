@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sylvan import _page
 from sylvan._page import Cell, Html, Page, definitions, details, element, escape, fixed, inline_svg, number, slug, table
 
 
@@ -142,7 +141,7 @@ def test_write_replaces_in_one_step(tmp_path, monkeypatch):
     assert Page("first").write(path) == path
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*new for page.html"):
         Page("lost").write(tmp_path / "new" / "page.html")
-    monkeypatch.setattr(_page.os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
         Page("second").write(path)
     assert "<title>first</title>" in path.read_text(encoding="utf-8")

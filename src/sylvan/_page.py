@@ -7,11 +7,12 @@ markup. `Page` collects sections, gives tables and figures their numbers and wri
 import base64
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape as _escape
 from pathlib import Path
+
+from sylvan._files import whole_file
 
 #: For a number that is not there, and before one that is negative.
 DASH, MINUS = "\u2013", "\u2212"
@@ -608,7 +609,7 @@ def inline_svg(svg: str, prefix: str, *, alt: str, style: str = "") -> Html:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Write a file by way of a temporary one beside it, so that nobody ever reads a part of it.
+    """Write a file as a whole or not at all.
 
     Parameters
     ----------
@@ -626,19 +627,6 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
     ...     write_whole(f"{folder}/page.html", b"text").read_text()
     'text'
     """
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        # mkstemp makes files that only the owner can read; a report has the rights of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return path
+    with whole_file(path) as file:
+        file.write(data)
+    return Path(path)

@@ -5,9 +5,7 @@ with a checksum. Files are pickles: resume only from folders that you trust.
 """
 
 import json
-import os
 import pickle
-import threading
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
@@ -19,6 +17,8 @@ import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+
+from sylvan._files import whole_file
 
 _FORMAT = 3
 _HEADER = "fit.json"
@@ -132,12 +132,8 @@ def _dump(value: Any, file: BinaryIO) -> None:
 
 
 def _write(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
-    with open(temporary, "wb") as file:
+    with whole_file(path) as file:
         write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def _read(path: Path) -> Any:

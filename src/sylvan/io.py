@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import struct
-import tempfile
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from sylvan._files import whole_file
 from sylvan.measures import MEASURES, Measure
 
 _MARK = b"\x89sylvan\n"
@@ -88,29 +88,15 @@ def save(model: Any, path: str | os.PathLike[str], *, about: dict[str, Any] | No
         raise TypeError(
             f"Only estimators of sylvan can be stored, not {type(model).__module__}.{type(model).__name__}."
         )
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w+b") as file:
-            file.write(bytes(_HEADER.size))
-            _write_archive(file, model, about or {})
-            length = file.seek(0, os.SEEK_END) - _HEADER.size
-            file.seek(_HEADER.size)
-            digest = _digest(file)
-            file.seek(0)
-            file.write(_HEADER.pack(_MARK, _VERSION, length, digest))
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
-    return path
+    with whole_file(path) as file:
+        file.write(bytes(_HEADER.size))
+        _write_archive(file, model, about or {})
+        length = file.seek(0, os.SEEK_END) - _HEADER.size
+        file.seek(_HEADER.size)
+        digest = _digest(file)
+        file.seek(0)
+        file.write(_HEADER.pack(_MARK, _VERSION, length, digest))
+    return Path(path)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -12,7 +12,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_choice, check_integer, check_number
 from sylvan.baselines.siamese_network import (
@@ -23,11 +22,11 @@ from sylvan.baselines.siamese_network import (
     layer_sizes,
     train_networks,
 )
+from sylvan.siamese.classifier import PairClassifierMixin
 from sylvan.siamese.pairs import (
     best_threshold,
     check_pairs,
     check_similarity,
-    names_of,
     pair_rows,
     read_preprocessor,
 )
@@ -36,23 +35,12 @@ _MARGINS = (1.0, 2.0, 5.0, 10.0)
 _FAR = 1e6  # standard deviations from the mean that are the most, so that squares stay in range
 
 
-class _PairClassifier(ClassifierMixin, BaseEstimator):
+class _PairClassifier(PairClassifierMixin, ClassifierMixin, BaseEstimator):
     """What classifiers of pairs share; the interface is that of `SiameseDeepForest`.
 
     A subclass has `preprocessor` and `_fit(pairs, dissimilar)`, which sets `threshold_`, and `_distance(pairs)`; both
     see checked pairs (n, 2, n_features).
     """
-
-    preprocessor: Any
-    threshold_: float
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = True
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def fit(self, pairs: Any, y: Any) -> Self:
         """Learn from pairs.
@@ -75,48 +63,11 @@ class _PairClassifier(ClassifierMixin, BaseEstimator):
             kind = "dissimilar" if dissimilar.all() else "similar"
             raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
         self._fit(pairs, dissimilar)
-        self.classes_ = np.array([-1, 1])
-        self.n_features_in_ = pairs.shape[2]
-        names = names_of(self.preprocessor)
-        if names is not None and len(names) == self.n_features_in_:
-            self.feature_names_in_ = names
-        self._points = points
+        self._remember(pairs, points)
         return self
 
     def _fit(self, pairs: np.ndarray, dissimilar: np.ndarray) -> None:
         raise NotImplementedError
-
-    def _distance(self, pairs: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def pair_distance(self, pairs: Any) -> np.ndarray:
-        """Return the distance of the points of each pair."""
-        check_is_fitted(self, "threshold_")
-        return self._distance(check_pairs(pairs, self._points, self.n_features_in_))
-
-    def pair_score(self, pairs: Any) -> np.ndarray:
-        """Return how similar the points of each pair are: minus their distance."""
-        return -self.pair_distance(pairs)
-
-    def decision_function(self, pairs: Any) -> np.ndarray:
-        """Return minus the distance of each pair; `predict` compares it with minus `threshold_`."""
-        return self.pair_score(pairs)
-
-    def predict(self, pairs: Any) -> np.ndarray:
-        """Return +1 for pairs with a distance up to `threshold_`, which are similar, and -1 for dissimilar ones."""
-        return np.where(self.pair_distance(pairs) > self.threshold_, -1, 1)
-
-    def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the AUROC of `decision_function`; `scoring="accuracy"` gives the accuracy."""
-        scores = self.decision_function(pairs)
-        dissimilar = check_similarity(y, len(scores))
-        return float(roc_auc_score(~dissimilar, scores, sample_weight=sample_weight))
-
-    def set_threshold(self, threshold: float) -> Self:
-        """Set the distance up to which pairs are predicted to be similar."""
-        check_is_fitted(self, "threshold_")
-        self.threshold_ = check_number("threshold", threshold, -np.inf)
-        return self
 
 
 def _gives_probabilities(self: "ConcatenatedPairs") -> bool:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import roc_auc_score
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_choice, check_integer, check_number, check_weights
@@ -21,6 +20,7 @@ from sylvan.forests.weighted import check_lambdas
 from sylvan.io import Savable
 from sylvan.length import Patience
 from sylvan.scanning import MultiGrainedScanning
+from sylvan.siamese.classifier import PairClassifierMixin
 from sylvan.siamese.pairs import (
     best_threshold,
     check_pairs,
@@ -54,7 +54,7 @@ class _DecayingWeights:
         return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=lambdas) for f in self.forests]
 
 
-class SiameseDeepForest(Savable, ClassifierMixin, BaseEstimator):
+class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstimator):
     """Learn a distance from pairs of points that are known to be similar or dissimilar.
 
     A cascade of forests sees both points of a pair and learns whether they differ; the trees of each forest have
@@ -180,14 +180,6 @@ class SiameseDeepForest(Savable, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        tags.input_tags.allow_nan = True
-        tags.classifier_tags.multi_class = False
-        return tags
-
     # ------------------------------------------------------------------------------------------------ fit
 
     def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> "SiameseDeepForest":
@@ -237,13 +229,8 @@ class SiameseDeepForest(Savable, ClassifierMixin, BaseEstimator):
             )
         cascade.fit(rows, target, sample_weight=sample_weight, groups=groups)
         self.cascade_ = cascade
-        self.classes_ = np.array([-1, 1])
-        self.n_features_in_ = pairs.shape[2]
         self.threshold_ = 0.5
-        self._points = points
-        names = names_of(self.preprocessor)
-        if names is not None and len(names) == self.n_features_in_:
-            self.feature_names_in_ = names
+        self._remember(pairs, points)
         self._features = self.pair_features
         self._both_orders = symmetric is not False and self.pair_features != "difference"
         return self
@@ -335,15 +322,8 @@ class SiameseDeepForest(Savable, ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------ predict
 
-    def pair_distance(self, pairs: Any) -> np.ndarray:
-        """Return the distance of the points of each pair: the probability that they are dissimilar, from 0 to 1."""
-        return self._distance(self._read(pairs))
-
-    def _read(self, pairs: Any) -> np.ndarray:
-        check_is_fitted(self, "cascade_")
-        return check_pairs(pairs, self._points, self.n_features_in_)
-
     def _distance(self, pairs: np.ndarray) -> np.ndarray:
+        """Return the probability that the points are dissimilar."""
         distance = np.empty(len(pairs))
         for part in self._batches(len(pairs)):
             found = self.cascade_.predict_proba(pair_rows(pairs[part], self._features))[:, 1]
@@ -359,14 +339,6 @@ class SiameseDeepForest(Savable, ClassifierMixin, BaseEstimator):
         for first in range(0, n, step):
             yield slice(first, first + step)
 
-    def pair_score(self, pairs: Any) -> np.ndarray:
-        """Return how similar the points of each pair are: minus their distance."""
-        return -self.pair_distance(pairs)
-
-    def decision_function(self, pairs: Any) -> np.ndarray:
-        """Return minus the distance of each pair; `predict` compares it with minus `threshold_`."""
-        return self.pair_score(pairs)
-
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Return the probabilities that pairs are dissimilar and similar, (n_pairs, 2), as in `classes_`."""
         distance = self.pair_distance(pairs)
@@ -379,18 +351,6 @@ class SiameseDeepForest(Savable, ClassifierMixin, BaseEstimator):
         # P(similar) - P(dissimilar) = 1 - 2 distance, and 0 stands for the threshold.
         similar = np.where(2.0 * (self.threshold_ - distance) >= tau, 1, 0)
         return np.where(distance > self.threshold_, -1, similar)
-
-    def score(self, pairs: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the AUROC of `decision_function`, as metric-learn does; `scoring="accuracy"` gives the accuracy."""
-        scores = self.decision_function(pairs)
-        dissimilar = check_similarity(y, len(scores))
-        return float(roc_auc_score(~dissimilar, scores, sample_weight=sample_weight))
-
-    def set_threshold(self, threshold: float) -> "SiameseDeepForest":
-        """Set the distance up to which pairs are predicted to be similar."""
-        check_is_fitted(self, "cascade_")
-        self.threshold_ = check_number("threshold", threshold, -np.inf)
-        return self
 
     def calibrate_threshold(
         self,
