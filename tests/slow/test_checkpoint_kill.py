@@ -46,8 +46,8 @@ FIT = textwrap.dedent(
 
     if n_steps:
         checkpoints._Hashing = DyingFile
-        checkpoints.os.fsync = dying(os.fsync)
-        Path.replace = dying(Path.replace)
+        os.fsync = dying(os.fsync)
+        os.replace = dying(os.replace)
         Path.unlink = dying(Path.unlink)
 
     print("fitting", flush=True)
