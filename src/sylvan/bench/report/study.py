@@ -200,7 +200,7 @@ def measure_name(measure: str) -> str:
 
     Examples
     --------
-    >>> from sylvan.bench.report import measure_name
+    >>> from sylvan.bench.report.study import measure_name
     >>> measure_name("micro_auroc"), measure_name("hamming_loss")
     ('micro AUROC', 'Hamming loss')
     """
