@@ -1,0 +1,330 @@
+"""How far suggestions and probabilities can be trusted."""
+
+import textwrap
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from sylvan._validation import check_choice, check_integer
+from sylvan.plotting.drawing import (
+    GREY,
+    PALE,
+    Display,
+    add_legend,
+    asked,
+    colours,
+    fitted_labels,
+    label_table,
+    tidy,
+    zero_one,
+)
+from sylvan.suggestions import row_names
+
+_WHO = "Cascades suggest labels: DeepForestClassifier, as sylvan.slcforest() and others make."
+_MOST_POINTS = 500  # of a line: more are not seen, and make files large
+# A model of observed labels alone says how often labels are observed: its curve may well follow the diagonal.
+_BELOW = "Positives are missing from the observed labels: the curve lies below the diagonal by design."
+_HIGHER = "Judged by the observed labels: if positives are missing, true shares are higher."
+
+
+class SuggestionPrecisionDisplay(Display):
+    """How many of the k best suggestions are right, when the truth is known.
+
+    Parameters
+    ----------
+    ranks : (n,) lengths k of the list, from 1
+    precision : (n,) share of the k best suggestions that are truly positive
+    recall : (n,) share of the missing positives that are among the k best
+    base_rate : float
+        Share of all candidates that are truly positive: what suggestions drawn at random would have.
+
+    Attributes
+    ----------
+    ax_, figure_ : the axes and the figure
+    precision_, recall_, base_ : the lines
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan.plotting import SuggestionPrecisionDisplay
+    >>> suggestions = pd.DataFrame({"row": [0, 1, 1], "label": [1, 0, 1]})
+    >>> display = SuggestionPrecisionDisplay.from_predictions(suggestions, [[1, 1], [0, 1]])
+    >>> display.precision.round(2).tolist(), display.recall.tolist()
+    ([1.0, 0.5, 0.67], [0.5, 0.5, 1.0])
+    """
+
+    precision_: Any
+    recall_: Any
+    base_: Any
+
+    def __init__(self, ranks: Any, precision: Any, recall: Any, base_rate: float) -> None:
+        self.ranks = np.asarray(ranks, dtype=int)
+        self.precision = np.asarray(precision, dtype=float)
+        self.recall = np.asarray(recall, dtype=float)
+        self.base_rate = float(base_rate)
+        if not self.ranks.shape == self.precision.shape == self.recall.shape:
+            raise ValueError("ranks, precision and recall must have the same length.")
+
+    @classmethod
+    def from_estimator(cls, model: Any, Y_true: Any) -> Self:
+        """Rank all candidates of a fitted model's training rows and compare them with the truth.
+
+        Parameters
+        ----------
+        model : fitted DeepForestClassifier
+        Y_true : (n, n_labels), the true labels of the training rows
+            Cells that are NaN are left out.
+
+        Returns
+        -------
+        SuggestionPrecisionDisplay
+        """
+        fitted = fitted_labels(model)
+        n_candidates = int(fitted.labels.candidates.sum())
+        listed = asked(model, "suggest_labels", _WHO)(top=n_candidates)
+        if not len(listed):
+            raise ValueError("This model has no candidates: zeros are trusted, or the target has several classes.")
+        if fitted.kind == "multilabel":
+            truth = label_table(Y_true, fitted.label_names, len(fitted.rows), fitted.rows)
+        else:  # the second of two classes is the label
+            truth = (np.asarray(Y_true).reshape(-1, 1) == model.classes_[1]).astype(float)
+        rows = fitted.rows.get_indexer(pd.Index(listed["row"]))
+        names = pd.Index(fitted.label_names, dtype=object, tupleize_cols=False)
+        return cls._of_cells(truth[rows, names.get_indexer(pd.Index(listed["label"], dtype=object))])
+
+    @classmethod
+    def from_predictions(cls, suggestions: pd.DataFrame, Y_true: Any, Y_observed: Any = None) -> Self:
+        """Compare a list of suggestions with the truth.
+
+        Parameters
+        ----------
+        suggestions : DataFrame
+            As `suggest_labels` returns it, best first.
+        Y_true : (n, n_labels)
+            The table the suggestions were made for, complete; see `sylvan.apply_suggestions` for how cells are found.
+            Cells that are NaN are left out.
+        Y_observed : (n, n_labels), optional
+            The table the model was given. With it, base rate and recall count all cells that are not 1 there; without
+            it, those of the list, which should then have all candidates.
+
+        Returns
+        -------
+        SuggestionPrecisionDisplay
+        """
+        for column in ("row", "label"):
+            if column not in getattr(suggestions, "columns", ()):
+                raise ValueError(f"suggestions must be a table with columns 'row' and 'label'; {column!r} is missing.")
+        truth = zero_one(Y_true)
+        named = isinstance(Y_true, pd.DataFrame)
+        rows = _positions(row_names(Y_true.index if named else None, len(truth)), suggestions["row"], "row")
+        columns = Y_true.columns if named else pd.RangeIndex(truth.shape[1])
+        labels = _positions(columns, suggestions["label"], "label")
+        if Y_observed is None:
+            return cls._of_cells(truth[rows, labels])
+        observed = zero_one(Y_observed)
+        if observed.shape != truth.shape:
+            raise ValueError(f"Y_observed has shape {observed.shape}, but Y_true {truth.shape}.")
+        return cls._of_cells(truth[rows, labels], truth[observed != 1])
+
+    @classmethod
+    def _of_cells(cls, truth: np.ndarray, everything: np.ndarray | None = None) -> Self:
+        """Count right cells in a ranked list."""
+        everything = truth if everything is None else everything
+        truth, everything = truth[~np.isnan(truth)], everything[~np.isnan(everything)]
+        if not len(truth):
+            raise ValueError("The truth is known of no suggested cell.")
+        ranks, found = np.arange(1, len(truth) + 1), np.cumsum(truth)
+        n_missing = everything.sum()
+        recall = found / n_missing if n_missing else np.full(len(truth), np.nan)
+        return cls(ranks, found / ranks, recall, everything.mean())
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw precision and recall over the length of the list.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None makes a figure.
+        **kwargs : for the line of precision, as in `Axes.plot`
+
+        Returns
+        -------
+        self
+        """
+        ax = self._begin(ax)
+        from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
+
+        blue, red = colours()[:2]
+        n = len(self.ranks)
+        drawn = np.unique(np.round(np.geomspace(1, n, min(n, _MOST_POINTS))).astype(int)) - 1
+        style: dict[str, Any] = {"color": blue, "linewidth": 1.8, "zorder": 4, **kwargs}
+        (self.precision_,) = ax.plot(self.ranks[drawn], self.precision[drawn], **style)
+        (self.recall_,) = ax.plot(self.ranks[drawn], self.recall[drawn], color=red, linewidth=1.6,
+                                  linestyle=(0, (5, 1.6)), zorder=3)  # fmt: skip
+        self.base_ = ax.axhline(self.base_rate, color=GREY, linewidth=1.2, linestyle=(0, (1.2, 1.2)), zorder=2)
+        names = ["right among the k best (precision)", "missing positives found (recall)",
+                 f"right if drawn at random: {self.base_rate:.1%}"]  # fmt: skip
+        tidy(ax, "both")
+        if n >= 50:
+            ax.set_xscale("log")
+            ax.xaxis.set_minor_formatter("")
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if x == round(x) else ""))
+        ax.set_xlim(1, max(n, 2))
+        ax.set_ylim(0, 1.02)
+        ax.set_xlabel("Suggestions taken, best first (k)")
+        ax.set_ylabel("Share")
+        add_legend(ax, [self.precision_, self.recall_, self.base_], names)
+        return self
+
+
+class CalibrationCurveDisplay(Display):
+    """Predicted probabilities against the share of cells that are positive, all labels pooled.
+
+    On the diagonal, probabilities mean what they say. If positives are missing from the labels, and the model has made
+    up for them, by imputed labels say, the curve lies below it by design: fewer are observed than there are.
+
+    Parameters
+    ----------
+    predicted : (n_bins,) mean probability of the cells in each bin
+    observed : (n_bins,) share of them that are positive
+    counts : (n_bins,) number of cells
+    note : str, optional
+        A sentence that is written above the axes.
+
+    Attributes
+    ----------
+    ax_, figure_ : the axes and the figure
+    line_ : the curve
+    bars_ : the numbers of cells, as bars at the bottom
+
+    Examples
+    --------
+    >>> from sylvan.plotting import CalibrationCurveDisplay
+    >>> display = CalibrationCurveDisplay.from_predictions([[1, 0], [1, 0]], [[0.9, 0.2], [0.7, 0.1]], n_bins=2)
+    >>> display.predicted.round(2).tolist(), display.observed.tolist(), display.counts.tolist()
+    ([0.15, 0.8], [0.0, 1.0], [2, 2])
+    """
+
+    line_: Any
+    bars_: Any
+
+    def __init__(self, predicted: Any, observed: Any, counts: Any, *, note: str | None = None) -> None:
+        self.predicted = np.asarray(predicted, dtype=float)
+        self.observed = np.asarray(observed, dtype=float)
+        self.counts = np.asarray(counts, dtype=int)
+        self.note = note
+        if not self.predicted.shape == self.observed.shape == self.counts.shape:
+            raise ValueError("predicted, observed and counts must have the same length.")
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
+        """Compare out-of-sample probabilities of the training rows with the labels that were observed.
+
+        Parameters
+        ----------
+        model : fitted DeepForestClassifier
+            Cells that were given as unknown are left out if other zeros are trusted; otherwise they cannot be told
+            from zeros, and count as such.
+        n_bins, strategy : see `from_predictions`
+
+        Returns
+        -------
+        CalibrationCurveDisplay
+        """
+        fitted = fitted_labels(model)
+        proba = asked(model, "oos_proba_", _WHO)
+        state = fitted.labels
+        labels = state.observed.astype(float)
+        known = state.observed | ~state.candidates
+        if (known & ~state.observed).any():  # some zeros are trusted: the candidates are the unknown cells
+            labels[~known] = np.nan
+        proba = proba[:, 1:] if fitted.kind == "binary" else proba
+        display = cls.from_predictions(labels, proba, n_bins=n_bins, strategy=strategy)
+        if state.candidates.any():  # what the last layer imputed, nobody has learnt
+            display.note = _BELOW if (state.imputed & (state.since < state.layer)).any() else _HIGHER
+        return display
+
+    @classmethod
+    def from_predictions(cls, Y: Any, proba: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
+        """Compare probabilities with labels.
+
+        Parameters
+        ----------
+        Y : (n, n_labels) or (n,) of 0/1
+            Cells that are NaN are left out.
+        proba : probabilities, of the same shape
+        n_bins : int, default=10
+        strategy : "uniform" or "quantile", default="uniform"
+            Bins of equal width, or with equal numbers of cells. Empty bins are left out.
+
+        Returns
+        -------
+        CalibrationCurveDisplay
+        """
+        check_integer("n_bins", n_bins, 1)
+        check_choice("strategy", strategy, ("uniform", "quantile"))
+        labels, p = zero_one(Y), np.asarray(proba, dtype=float)
+        p = p.reshape(len(p), -1)
+        if labels.shape != p.shape:
+            raise ValueError(f"Y has shape {labels.shape}, but the probabilities {p.shape}.")
+        known = ~(np.isnan(labels) | np.isnan(p))
+        labels, p = labels[known], p[known]
+        if not len(p):
+            raise ValueError("There is no cell whose label and probability are known.")
+        if p.min() < 0 or p.max() > 1:
+            raise ValueError(f"Probabilities must be between 0 and 1, but there is {p.min():g} or {p.max():g}.")
+        edges = np.linspace(0, 1, n_bins + 1)
+        if strategy == "quantile":
+            edges = np.unique(np.quantile(p, edges))
+        # The upper edge belongs to a bin, and 0 to the first.
+        bins = np.searchsorted(edges[1:-1], p, side="left")
+        counts = np.bincount(bins, minlength=max(len(edges) - 1, 1))
+        there = counts > 0
+        means = [np.bincount(bins, weights=w, minlength=len(counts))[there] / counts[there] for w in (p, labels)]
+        return cls(means[0], means[1], counts[there])
+
+    @property
+    def figure_size(self) -> tuple[float, float]:
+        """Width and height in inches that the picture needs; `plot` takes them if it makes the figure."""
+        return 4.6, 4.6
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the curve, the diagonal, and bars for the numbers of cells.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None makes a figure.
+        **kwargs : for the curve, as in `Axes.plot`
+
+        Returns
+        -------
+        self
+        """
+        ax = self._begin(ax)
+        (diagonal,) = ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.2, linestyle=(0, (1.2, 1.2)), zorder=2)
+        most = self.counts.max(initial=1)
+        self.bars_ = ax.bar(self.predicted, 0.15 * self.counts / most, width=0.03, color=PALE, zorder=1)
+        style: dict[str, Any] = {"color": colours()[0], "marker": "o", "markersize": 5, "linewidth": 1.6, "zorder": 3}
+        (self.line_,) = ax.plot(self.predicted, self.observed, clip_on=False, **{**style, **kwargs})
+        tidy(ax, "both")
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
+        ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        ax.set_yticks(ticks, [f"{x:g}" for x in ticks])
+        ax.set_xlabel("Predicted probability")
+        ax.set_ylabel("Share of cells with the label")
+        names = ["predictions", "probability = share", f"cells in a bin (most: {most:,})"]
+        add_legend(ax, [self.line_, diagonal, self.bars_], names, loc="upper left")
+        if self.note:
+            ax.set_title(textwrap.fill(self.note, 52), fontsize=8, color=GREY)
+        return self
+
+
+def _positions(names: pd.Index, wanted: pd.Series, what: str) -> np.ndarray:
+    """Find rows or labels by name."""
+    at = names.get_indexer(pd.Index(wanted))
+    if (at < 0).any():
+        raise ValueError(f"Y_true has no {what} {wanted.iloc[int(np.argmax(at < 0))]!r}, which a suggestion names.")
+    return at
