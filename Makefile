@@ -6,7 +6,7 @@ RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: setup demo test test-all lint format bench clean clean-kernels
+.PHONY: setup demo test test-all lint format docs dist bench clean clean-kernels
 
 setup: $(STAMP)
 
@@ -27,7 +27,8 @@ demo: $(RUNTIME)
 test: setup
 	$(PYTEST) -m "not slow"
 
-# What takes long or needs extra machinery: dask clusters, fresh processes, coverage of kernels without the JIT.
+# What takes long or needs extra machinery: dask clusters, fresh processes, browsers, documentation, examples, coverage
+# of kernels without the JIT.
 test-all: setup
 	$(BIN)/python -m pytest -m slow
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" tests/kernels --cov=sylvan.kernels --cov-report=term-missing:skip-covered
@@ -43,6 +44,15 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The documentation, in site/; needs no network.
+docs: setup
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
+# A source distribution and a wheel, in dist/.
+dist: setup
+	$(BIN)/python -m build
+
 bench: setup
 	$(BIN)/python benchmarks/forest.py
 	$(BIN)/python benchmarks/cascade.py
@@ -52,5 +62,5 @@ clean-kernels:
 	find src -name "*.nb[ic]" -delete
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

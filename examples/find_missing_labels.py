@@ -1,17 +1,24 @@
-"""Find labels that are probably missing in a table, and check how far to trust the list.
+"""Which labels are missing in a table, and how far can the list be trusted?
 
-    python examples/find_missing_labels.py
+    python examples/find_missing_labels.py [--quick]
 
-Replace the first lines by your own two tables: X (features) and Y (0/1 labels, one column each).
+Replace the first lines by your own two tables: X (features) and Y (0/1 labels, one column each). The picture shows,
+since the truth is known here, how many of the best suggestions are right, and how many labels each layer filled in.
 """
+
+import sys
+
+import matplotlib.pyplot as plt
 
 from sylvan import apply_suggestions, slcforest
 from sylvan.datasets import hide_positives, load_digit_attributes
+from sylvan.plotting import ImputationHistoryDisplay, SuggestionPrecisionDisplay
 
+quick = "--quick" in sys.argv
 X, Y_true = load_digit_attributes(return_X_y=True, as_frame=True)
 Y = hide_positives(Y_true, 0.5, random_state=0)  # stands for a table in which half of the positives were never recorded
 
-model = slcforest(random_state=0, verbose=1).fit(X, Y)
+model = slcforest(30 if quick else 150, max_layers=3 if quick else 11, random_state=0, verbose=1).fit(X, Y)
 
 print("\nHow the layers did:")
 print(model.history_.to_string(index=False))
@@ -29,3 +36,9 @@ print(f"\nApplied {len(sure)} suggestions with a probability of at least 0.9; {r
 print(
     f"Positives: {int(Y.sum().sum())} observed, {int(completed.sum().sum())} after, {int(Y_true.sum().sum())} in truth."
 )
+
+figure, (left, right_hand) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+SuggestionPrecisionDisplay.from_estimator(model, Y_true).plot(ax=left)
+ImputationHistoryDisplay.from_estimator(model).plot(ax=right_hand)
+figure.savefig("find_missing_labels.png", dpi=120)
+print("The picture is in find_missing_labels.png.")

@@ -1,23 +1,24 @@
-"""Read what a deep forest has learnt: a few dozen rules, and what each of them says about the labels.
+"""What has a deep forest learnt? A few dozen rules, and what each of them says about the labels.
 
-    python examples/read_the_rules.py [picture.png]
+    python examples/read_the_rules.py [--quick]
 
-The picture (needs matplotlib) shows how much more, or less, frequent each label is where a rule holds.
+The picture shows how much more, or less, frequent each label is where a rule holds.
 """
 
 import sys
 
-import numpy as np
-
 from sylvan import imldf
 from sylvan.datasets import load_digit_attributes
 from sylvan.length import FixedLength
+from sylvan.plotting import InteractionMatrixDisplay
 
+quick = "--quick" in sys.argv
 X, Y = load_digit_attributes(return_X_y=True, as_frame=True)  # 8 x 8 pixels with values from 0 to 16
-train, new = slice(0, 1500), slice(1500, None)
+train = slice(0, 1500)
 
 # Here one layer is enough, and is what `imldf()` keeps. Three are grown to show rules about rules.
-model = imldf(30, n_interactions=20, length=FixedLength(3), random_state=0).fit(X[train], Y[train])
+n_trees, n_rules = (15, 10) if quick else (30, 20)
+model = imldf(n_trees, n_interactions=n_rules, length=FixedLength(3), random_state=0).fit(X[train], Y[train])
 rules = model.interactions_.sort_values("stability", ascending=False, kind="stable")
 
 print(f"{len(rules)} rules, {model.n_layers_} layers. The most stable ones:\n")
@@ -31,23 +32,5 @@ deep = next(name for name, rule in rules["rule"].items() if name.startswith("3."
 print("\nA rule of the last layer, and the rules that it is about:\n")
 print(model.expand_interaction(deep))
 
-if __name__ == "__main__":
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    first = rules[rules["layer"] == 1].head(20)
-    holds = model.explain(X[train]).pivot(index="row", columns="interaction", values="score").notna()
-    holds = holds.reindex(index=X.index[train], columns=first.index, fill_value=False).to_numpy(float)
-    rates = holds.T @ Y[train] / holds.sum(axis=0)[:, None] - Y[train].mean()
-    figure, axes = plt.subplots(figsize=(9, 7), layout="constrained")
-    most = 100 * np.abs(rates.to_numpy()).max()
-    image = axes.imshow(100 * rates, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
-    axes.set_xticks(range(Y.shape[1]), Y.columns, rotation=30, ha="right")
-    axes.set_yticks(range(len(first)), first["rule"] + "   " + first.index)
-    figure.suptitle("How much more frequent labels are where a rule holds")
-    figure.colorbar(image, label="percentage points")
-    path = sys.argv[1] if len(sys.argv) > 1 else "rules_against_labels.png"
-    figure.savefig(path, dpi=120)
-    print(f"\nThe picture is in {path}.")
+InteractionMatrixDisplay.from_estimator(model, layer=1).plot().figure_.savefig("read_the_rules.png", dpi=120)
+print("\nThe picture is in read_the_rules.png.")

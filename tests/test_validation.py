@@ -319,7 +319,7 @@ def test_unknown_labels(dtype):
     ids=str,
 )
 def test_lists_of_labels(y):
-    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+    with pytest.raises(ValueError, match="labels_from_lists"):
         check_targets(y)
 
 

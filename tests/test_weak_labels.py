@@ -317,7 +317,7 @@ def test_texts_beside_a_number_for_unknown(y, kind):
     ids=range(8),
 )
 def test_lists_of_names(y):
-    with pytest.raises(ValueError, match=r"y lists the labels of each row.*MultiLabelBinarizer"):
+    with pytest.raises(ValueError, match=r"y lists the labels of each row.*labels_from_lists"):
         check_weak_labels(y)
 
 

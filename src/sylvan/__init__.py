@@ -4,8 +4,9 @@ The algorithms are functions that return a configured `DeepForestClassifier`: `c
 (`sylvan.algorithms` has the table). Their parts are in `sylvan.forests`, `sylvan.augment`, `sylvan.impute`,
 `sylvan.length` and `sylvan.scanning` (images and sequences); `SiameseDeepForest` learns from pairs (`sylvan.siamese`).
 `sylvan.datasets` has data and readers, `sylvan.measures` multi-label measures, `sylvan.baselines` methods to compare
-with, `sylvan.bench` comparisons that can be repeated. All are imported when they are first used, so that
-`import sylvan` costs next to nothing.
+with, `sylvan.bench` comparisons that can be repeated. `sylvan.plotting` and `sylvan.report` show what a model found,
+`sylvan.tables` reads people's files, `sylvan.bridges` and `sylvan.tuning` lead to other libraries. All are imported
+when they are first used, so that `import sylvan` costs next to nothing.
 """
 
 from importlib import import_module
@@ -18,13 +19,18 @@ _MODULES = (
     "augment",
     "baselines",
     "bench",
+    "bridges",
     "datasets",
     "forests",
     "impute",
     "length",
     "measures",
+    "plotting",
+    "report",
     "scanning",
     "siamese",
+    "tables",
+    "tuning",
 )
 _ALGORITHMS = (
     "cafe",
@@ -44,6 +50,7 @@ _NAMES = dict.fromkeys(_ALGORITHMS, "algorithms") | {
     "SiameseDeepForest": "siamese",
     "apply_suggestions": "suggestions",
     "load": "io",
+    "param_grid": "tuning",
 }
 __all__ = ["__version__", *_MODULES, *_NAMES]
 

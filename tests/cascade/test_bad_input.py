@@ -55,7 +55,7 @@ def cascade(**settings):
     ],
 )
 def test_lists_of_label_names(labels):
-    with pytest.raises(ValueError, match=r"Turn it into a 0/1 table first.*MultiLabelBinarizer"):
+    with pytest.raises(ValueError, match=r"Turn it into a 0/1 table first.*labels_from_lists"):
         slcforest(3).fit(X, labels)
 
 

@@ -3,23 +3,43 @@
 import os
 import sys
 import traceback
+import warnings
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from sylvan import __version__
 
 #: name: (module, help in the list of commands)
-_COMMANDS = {"bench": ("sylvan.cli.bench", "Compare methods by a protocol; statistics and a report.")}
+_COMMANDS = {
+    "impute": ("sylvan.cli.impute", "Find labels that are missing in a table, and complete it."),
+    "fit": ("sylvan.cli.fit", "Learn from a table and store the model."),
+    "predict": ("sylvan.cli.predict", "Predict labels of new rows."),
+    "evaluate": ("sylvan.cli.evaluate", "Measure a model on rows whose labels are known."),
+    "explain": ("sylvan.cli.explain", "Show what a model goes by: features, rules, single rows."),
+    "algorithms": ("sylvan.cli.listing", "List the algorithms and their parts."),
+    "datasets": ("sylvan.cli.listing", "List data sets, or write one to a file."),
+    "demo": ("sylvan.cli.listing", "Hide half of the labels of a built-in set, and find them again."),
+    "bench": ("sylvan.cli.bench", "Compare methods by a protocol; statistics and a report."),
+    "completion": ("sylvan.cli.listing", "Print what makes a shell complete commands."),
+}
+_EXAMPLES = """
+Examples:
+  sylvan demo                                                          see what it does
+  sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check    which labels are missing?
+  sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan                learn once,
+  sylvan predict songs.sylvan new.csv -o tags.csv                      predict often
+  sylvan COMMAND --help                                                all options, and more examples
+"""
 
 
 class _Sylvan(click.Group):
     """Imports a command when it is used, and tells errors in one line unless --debug is given."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
@@ -29,11 +49,35 @@ class _Sylvan(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(_EXAMPLES)
+
+    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        """Run; what click says about usage in four lines is said in one."""
+        if not extra.pop("standalone_mode", True):
+            return super().main(args, prog_name, standalone_mode=False, **extra)
+        try:
+            sys.exit(super().main(args, prog_name, standalone_mode=False, **extra) or 0)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.UsageError as error:
+            where = f" (see: {error.ctx.command_path} --help)" if error.ctx is not None else ""
+            _end(f"Error: {_one_line(error.format_message())}{where}", error.exit_code)
+        except click.ClickException as error:
+            _end(f"Error: {_one_line(error.format_message())}", error.exit_code)
+        except click.Abort:
+            _end("Stopped.", 130)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                warnings.simplefilter("ignore", FutureWarning)
+                warnings.showwarning = _warn
+                return super().invoke(ctx)
         except (click.exceptions.Exit, click.ClickException, click.Abort):
             raise
         except BrokenPipeError:  # whoever reads, such as `head`, has seen enough
@@ -42,16 +86,38 @@ class _Sylvan(click.Group):
         except (Exception, KeyboardInterrupt) as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
-                sys.exit(1)
+                sys.exit(_exit_code(error))
             if isinstance(error, KeyboardInterrupt):
-                click.echo("Stopped.", err=True)
-                sys.exit(130)
-            text = str(error).strip() or type(error).__name__
-            click.echo(f"Error: {text}", err=True)
-            sys.exit(1)
+                _end("Stopped.", 130)
+            if isinstance(error, OSError) and error.strerror:
+                text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+            elif isinstance(error, MemoryError):
+                text = "There is not enough memory. Fewer trees (--trees) or layers (--layers) need less."
+            else:
+                text = str(error).strip() or type(error).__name__
+            _end(f"Error: {_one_line(text)}", _exit_code(error))
 
 
-@click.command(cls=_Sylvan, context_settings={"help_option_names": ["-h", "--help"]})
+def _exit_code(error: BaseException) -> int:
+    """Return 2 for what the user can mend in files and options, 1 for what failed."""
+    known = sys.modules.get("sylvan.tables.errors")  # not imported here, since it is heavy
+    return 2 if known is not None and isinstance(error, known.TableError) else 1
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _end(text: str, code: int) -> NoReturn:
+    click.echo(text, err=True)
+    sys.exit(code)
+
+
+def _warn(message: Any, *args: Any, **options: Any) -> None:
+    click.echo(f"Warning: {_one_line(str(message))}", err=True)
+
+
+@click.command(cls=_Sylvan, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="sylvan")
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 def sylvan(debug: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from sylvan.datasets.arff_table import ArffTable, parse_arff
@@ -113,6 +114,36 @@ def read_arff(
         name=path.name.removesuffix(".gz").removesuffix(".arff"),
         DESCR=table.description,
     )
+
+
+def read_arff_columns(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Read all columns of an ARFF file as they are, and the labels that it, or Mulan's XML file beside it, names.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    frame : DataFrame
+        Numbers as floats, nominal values as text.
+    labels : list of str
+        Empty if the file does not tell.
+    """
+    path = Path(path)
+    table = _table(path, None, False)
+    values = table.values.toarray() if sparse.issparse(table.values) else table.values
+    columns = {}
+    for name, categories, column in zip(table.names, table.categories, values.T):
+        if categories is not None:
+            at = np.where(np.isnan(column), len(categories), column).astype(np.intp)
+            column = np.array([*categories, np.nan], dtype=object)[at]
+        columns[name] = column
+    try:
+        targets = label_columns(path, table.relation, table.names, None)
+    except ValueError:  # there may be none
+        targets = []
+    return pd.DataFrame(columns), [table.names[at] for at in targets]
 
 
 def _table(path: Path, data_home: str | os.PathLike[str] | None, cache: bool) -> ArffTable:

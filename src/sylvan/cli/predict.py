@@ -1,0 +1,125 @@
+"""`sylvan predict`: labels of new rows, a part of the file at a time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sylvan.cli.options import (
+    FILE,
+    check_free,
+    counting,
+    examples,
+    file_options,
+    force_option,
+    format_of,
+    quiet_option,
+    read_model,
+    say,
+)
+
+_NUMBERS = 1_000_000  # feature values that are read and predicted at a time
+
+
+@examples("""
+sylvan predict songs.sylvan new.csv -o tags.csv
+sylvan predict songs.sylvan new.parquet -o tags.parquet --proba
+sylvan predict songs.sylvan new.csv | head
+""")
+@click.command(short_help="Predict labels of new rows.")
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
+@click.option("--out", "-o", type=FILE, metavar="FILE", help="CSV, TSV or Parquet. Default: CSV on standard output.")
+@click.option("--proba", is_flag=True, help="Write probabilities instead of labels.")
+@file_options
+@force_option
+@quiet_option
+def predict(**options: Any) -> None:
+    """Predict labels (0/1), classes or, with --proba, probabilities for the rows of DATA by a stored MODEL.
+
+    Columns are found by their names; others are left out. Files of any length do: they are read and written in parts.
+    """
+    from sylvan.tables import TableWriter  # noqa: PLC0415 (heavy)
+
+    check_free(options["force"], options["out"])
+    model, schema, _ = read_model(options["model"])
+    table = open_rows(options["data"], schema, options)
+    unseen: dict[str, list[str]] = {}
+    n_rows = 0
+    with counting("rows", table.n_rows, options["quiet"]) as advance:
+        parts = _parts(model, schema, table, options["proba"], unseen)
+        if options["out"] is None:
+            for number, part in enumerate(parts):
+                click.echo(part.to_csv(index=False, header=number == 0, lineterminator="\n"), nl=False)
+                advance(len(part))
+                n_rows += len(part)
+        else:
+            with TableWriter(options["out"]) as out:
+                for part in parts:
+                    out.write(part)
+                    advance(len(part))
+                    n_rows += len(part)
+    tell_unseen(unseen)
+    if options["out"] is not None:
+        say(f"{n_rows} rows in {options['out']}.", options["quiet"])
+
+
+def open_rows(path: Path, schema: Any, options: dict[str, Any]) -> Any:
+    """Open a table of new rows, and say what does not fit the model."""
+    from sylvan.tables import open_table  # noqa: PLC0415
+    from sylvan.tables.errors import some  # noqa: PLC0415
+
+    table = open_table(path, **format_of(options))
+    schema.check_columns(table.columns, str(path))
+    new = schema.new_columns(table.columns)
+    if new:
+        say(f"Columns that the model does not know are left out: {some(new)}.", options["quiet"])
+    return table
+
+
+def text_columns(schema: Any) -> list[str]:
+    """Return the columns that are read as text."""
+    return [*schema.categories, *([schema.id] if schema.id else []), *schema.labels.columns]
+
+
+def tell_unseen(unseen: dict[str, list[str]]) -> None:
+    """Warn of categories that the model has not seen."""
+    from sylvan.tables.errors import some  # noqa: PLC0415
+
+    for name, values in unseen.items():
+        click.echo(
+            f"Warning: column {name!r} has values that the model has not seen, taken as missing: {some(values)}.",
+            err=True,
+        )
+
+
+def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, list[str]]) -> Iterator[Any]:
+    import pandas as pd  # noqa: PLC0415
+
+    wanted = [*schema.features, *([schema.id] if schema.id in table.columns else [])]
+    size = max(100, _NUMBERS // max(len(schema.features), 1))
+    for frame in table.chunks(size, wanted, text_columns(schema)):
+        X = schema.features_of(frame, unseen)
+        name = schema.id if schema.id in frame else "row"
+        index = pd.Series(frame[name] if schema.id in frame else frame.index, index=frame.index)
+        found = label_table(model, X, proba)
+        yield pd.concat([index.rename(name), found], axis=1)
+
+
+def label_table(model: Any, X: Any, proba: bool) -> Any:
+    """Return predictions, or probabilities, as a table with names."""
+    import pandas as pd  # noqa: PLC0415
+
+    values = model.predict_proba(X).round(6) if proba else model.predict(X)
+    if values.ndim == 1:
+        return pd.DataFrame({"prediction": values}, index=X.index)
+    multilabel = not hasattr(model.classes_, "dtype") or model.classes_.ndim != 1
+    names = label_names(model) if multilabel else [str(name) for name in model.classes_]
+    return pd.DataFrame(values, index=X.index, columns=names)
+
+
+def label_names(model: Any) -> list[str]:
+    """Return what labels are called."""
+    names = getattr(model, "label_names_in_", None)
+    return [f"label_{j}" for j in range(model.n_labels_)] if names is None else [str(name) for name in names]

@@ -1,0 +1,132 @@
+"""Tables are written whole or not at all, in the format that their name asks for."""
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sylvan._files import whole_file
+from sylvan.tables.errors import TableError
+from sylvan.tables.files import UNNAMED, Table
+from sylvan.tables.labels import LabelCells
+
+_KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq")
+_ROWS = 50_000
+
+
+class TableWriter:
+    """Writes a table in parts: `with TableWriter("out.csv") as out: out.write(frame)`.
+
+    The file appears under its name when all is written; an error leaves no part of it.
+
+    Parameters
+    ----------
+    path : str or path
+        Ends in `.csv`, `.tsv` (also with `.gz`) or `.parquet`.
+    delimiter : str or None, default=None
+        What is between the cells of a text file; None: a tab in `.tsv`, else a comma.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from sylvan.tables import TableWriter
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with TableWriter(f"{folder}/out.tsv") as out:
+    ...         out.write(pd.DataFrame({"a": [1]}))
+    ...         out.write(pd.DataFrame({"a": [2]}))
+    ...     Path(folder, "out.tsv").read_text()
+    'a\\n1\\n2\\n'
+    """
+
+    def __init__(self, path: str | os.PathLike[str], delimiter: str | None = None) -> None:
+        self.path = Path(path)
+        check_output(self.path)
+        tabs = self.path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+        self.delimiter = delimiter or ("\t" if tabs else ",")
+        self._whole = whole_file(self.path)
+        self._sink: Any = None
+        self._n_parts = 0
+
+    def __enter__(self) -> "TableWriter":
+        self._file = self._whole.__enter__()
+        return self
+
+    def write(self, frame: pd.DataFrame) -> None:
+        """Write further rows."""
+        if self._parquet:
+            self._write_parquet(frame)
+            return
+        if self._sink is None:
+            zipped = self.path.name.lower().endswith(".gz")
+            self._sink = gzip.GzipFile(fileobj=self._file, mode="wb", filename="", mtime=0) if zipped else self._file
+        text = frame.to_csv(index=False, header=not self._n_parts, sep=self.delimiter, lineterminator="\n")
+        self._sink.write(text.encode("utf-8"))
+        self._n_parts += 1
+
+    @property
+    def _parquet(self) -> bool:
+        return self.path.name.lower().endswith((".parquet", ".pq"))
+
+    def _write_parquet(self, frame: pd.DataFrame) -> None:
+        try:
+            import pyarrow  # noqa: PLC0415 (an extra)
+            from pyarrow import parquet  # noqa: PLC0415
+        except ImportError as error:
+            raise TableError('Writing Parquet files needs pyarrow: pip install "sylvan[parquet]"') from error
+        if self._sink is None:
+            part = pyarrow.Table.from_pandas(frame, preserve_index=False)
+            self._sink = parquet.ParquetWriter(self._file, part.schema)
+        else:
+            part = pyarrow.Table.from_pandas(frame, schema=self._sink.schema, preserve_index=False)
+        self._sink.write_table(part)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._sink is not None and self._sink is not self._file and kind is None:
+            self._sink.close()
+        self._whole.__exit__(kind, error, trace)
+
+
+def check_output(path: Path) -> None:
+    """Refuse a name that no table can be written under."""
+    name = path.name.lower()
+    if not name.removesuffix(".gz").endswith(_KINDS) or name.endswith((".parquet.gz", ".pq.gz")):
+        raise TableError(f"{path}: tables can be written as {', '.join(_KINDS)} (text also with .gz).")
+
+
+def write_completed(
+    path: str | os.PathLike[str], source: Table, cells: LabelCells, rows: np.ndarray, labels: Sequence[str]
+) -> None:
+    """Write a copy of a file with labels added; all other cells stay as they are.
+
+    Parameters
+    ----------
+    path : str or path
+        The new file.
+    source : Table
+        The file with the labels.
+    cells : LabelCells
+        How they are written there.
+    rows : ndarray of int
+        Positions in the file of the rows to which labels are added.
+    labels : sequence of str
+        The labels that are added, one for each entry of `rows`.
+    """
+    rows = np.asarray(rows, dtype=np.intp)
+    wanted = np.asarray(labels, dtype=object)
+    first = 0
+    same_kind = Path(path).suffix == source.path.suffix  # then cells stay apart as they were
+    with TableWriter(path, getattr(source, "delimiter", None) if same_kind else None) as out:
+        for frame in source.chunks(_ROWS, raw=True):
+            here = (rows >= first) & (rows < first + len(frame))
+            done = cells.completed(frame, rows[here] - first, list(wanted[here]))
+            out.write(done.rename(columns={UNNAMED: ""}) if frame.columns[0] == UNNAMED else done)
+            first += len(frame)
