@@ -46,7 +46,7 @@ format: setup
 
 # The documentation, in site/; needs no network.
 docs: setup
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
 # A source distribution and a wheel, in dist/.

@@ -226,8 +226,7 @@ def _refuse_label_lists(y: Any) -> None:
         and (len({len(row) for row in y if hasattr(row, "__len__")}) > 1 or any(isinstance(v, str) for v in first))
     ):
         raise ValueError(
-            "y lists the labels of each row. Turn it into a 0/1 table first: "
-            "Y = sylvan.bridges.labels_from_lists(y)."
+            "y lists the labels of each row. Turn it into a 0/1 table first: Y = sylvan.bridges.labels_from_lists(y)."
         )
 
 
