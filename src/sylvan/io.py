@@ -13,6 +13,7 @@ import os
 import platform
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import import_module
@@ -32,6 +33,8 @@ _VERSION = 1
 _HEADER = struct.Struct("<8sIQ32s")  # mark, version, length of the archive, its SHA-256
 _BLOCK = 1 << 20
 _OURS = "sylvan"
+# What a damaged archive can raise; RuntimeError: it says that it is encrypted, or is nested too deep.
+_BROKEN = (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error)
 
 
 class Savable:
@@ -118,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     with _open(path) as (archive, document):
         try:
             return _Reader(archive, document["nodes"]).value(document["model"])
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, ImportError, zipfile.BadZipFile) as error:
+        except (KeyError, IndexError, TypeError, AttributeError, ImportError, *_BROKEN) as error:
             made = document.get("about", {}).get("sylvan", "?")
             raise ValueError(
                 f"{path} cannot be read by this version of sylvan ({version(_OURS)}; it was made by {made}): {error}"
@@ -318,7 +321,7 @@ class _open:
         try:
             self.archive = zipfile.ZipFile(data)
             return self.archive, json.loads(self.archive.read("model.json"))
-        except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        except (KeyError, *_BROKEN) as error:
             raise ValueError(f"{self.path} is not a model file of sylvan: {error}") from error
 
     def __exit__(self, *exc: object) -> None:

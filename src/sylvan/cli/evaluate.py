@@ -117,13 +117,14 @@ def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], li
         raise TableError(
             f"Class {new[0]!r} in row {y.index[(y == new[0]).argmax()]} was not there when the model was fitted."
         )
-    found = model.predict(X)
+    found = model.predict(X).astype(str)
+    names = [str(name) for name in model.classes_]
     proba = model.predict_proba(X)
     scores = {
         "accuracy": float(metrics.accuracy_score(y, found)),
         "balanced_accuracy": float(metrics.balanced_accuracy_score(y, found)),
         "macro_f1": float(metrics.f1_score(y, found, average="macro")),
-        "log_loss": float(metrics.log_loss(y, proba, labels=list(model.classes_))),
+        "log_loss": float(metrics.log_loss(y.map(names.index), proba, labels=list(range(len(names))))),
     }
     return scores, []
 

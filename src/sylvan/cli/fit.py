@@ -45,7 +45,8 @@ def fit(**options: Any) -> None:
     Rows are cases, columns are features and labels. Text columns become categories, missing values may stay. What was
     decided about the columns is stored in the model and done again with new rows.
     """
-    check_free(options["force"], options["out"], options["report"])
+    inputs = (options["data"], options["label_file"])
+    check_free(options["force"], options["out"], options["report"], inputs=inputs)
     model = make_model(options)
     table = read_training(options)
     began = time.perf_counter()
@@ -63,7 +64,7 @@ def fit(**options: Any) -> None:
     if options["as_json"]:
         print_json(facts)
         return
-    what = "classes" if table.Y.ndim == 1 else "labels"
+    what = "classes" if table.Y.ndim == 1 else "label" if model.n_labels_ == 1 else "labels"
     layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     say(
         f"{options['algorithm']}: {len(table.X)} rows, {table.X.shape[1]} features, {model.n_labels_} {what}; "

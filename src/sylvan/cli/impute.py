@@ -57,7 +57,8 @@ def impute(**options: Any) -> None:
     zeros are trusted (--blank zero: empty means 0). All other cells of the table stay as they are. What the algorithm
     is sure of is added; --min-proba or --max-per-label choose by probability instead.
     """
-    check_free(options["force"], options["out"], options["suggestions"], options["report"], options["model"])
+    outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
+    check_free(options["force"], *outputs, inputs=(options["data"], options["label_file"]))
     _check_output(options)
     model = make_model(options)
     table = read_training(options)
@@ -125,7 +126,7 @@ def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, A
     write_completed(options["out"], table.source, table.schema.labels, table.source_rows.to_numpy()[at], added["label"])
     if options["suggestions"]:
         with TableWriter(options["suggestions"]) as out:
-            name = table.schema.id or "row"
+            name = table.schema.id if table.schema.id not in (None, *listed.columns) else "row"
             out.write(listed.rename(columns={"row": name}).assign(probability=listed["probability"].round(4)))
 
 

@@ -121,6 +121,7 @@ def datasets(**options: Any) -> None:
         if not os.environ.get("SYLVAN_DATA"):
             say("More: name a folder of ARFF or CSV files in SYLVAN_DATA.", options["quiet"])
         return
+    check_free(options["force"], options["out"])
     try:
         found = load_dataset(options["name"], as_frame=True)
     except ValueError as error:
@@ -146,7 +147,6 @@ def _export(X: Any, Y: Any, options: dict[str, Any]) -> None:
 
     from sylvan.tables import TableWriter  # noqa: PLC0415
 
-    check_free(options["force"], options["out"])
     dense = pd.DataFrame({str(name): X[name].to_numpy() for name in X.columns})
     labels = Y.set_axis([f"label:{name}" for name in Y.columns], axis=1).reset_index(drop=True)
     with TableWriter(options["out"]) as out:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -127,10 +127,13 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
-def check_free(force: bool, *paths: Path | None) -> None:
-    """Refuse to replace files, to write into folders that are not there, and to write two results into one file."""
+def check_free(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = ()) -> None:
+    """Refuse to replace what is read, or files unless told so, and to write two results into one file."""
     given = [path for path in paths if path is not None]
+    read = [path.resolve() for path in inputs if path is not None]
     for at, path in enumerate(given):
+        if path.resolve() in read:
+            raise click.UsageError(f"{path} is read by this command; write the result to another file.")
         if path.resolve() in [other.resolve() for other in given[:at]]:
             raise click.UsageError(f"{path} is named twice; each result needs a file of its own.")
         if path.exists() and not force:
@@ -179,9 +182,11 @@ def make_model(options: dict[str, Any]) -> Any:
         model = getattr(sylvan, name)(**given)
     except TypeError as error:
         raise click.UsageError(f"{name} cannot be made with {', '.join(sorted(given))}: {error}.") from error
+    if "impute__frequency" in nested:
+        raise click.UsageError("--set impute__frequency cannot be given as text; --frequency says it.")
     try:
         return model.set_params(**nested)
-    except ValueError as error:
+    except (ValueError, AttributeError) as error:
         key = next(iter(nested))
         close = get_close_matches(key, model.get_params(), n=1, cutoff=0.6)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -246,7 +251,7 @@ def fit_model(model: Any, table: Any, options: dict[str, Any]) -> Any:
         model.set_params(callbacks=[lambda event: advance(1, f"score {event.record.score:.3f}")])
         try:
             model.fit(table.X, table.Y, checkpoint_dir=options["checkpoint"])
-        except ValueError as error:  # of parameters, or of what the table holds
+        except (ValueError, TypeError) as error:  # of parameters, or of what the table holds
             raise click.UsageError(str(error)) from error
         finally:
             model.set_params(callbacks=None)
@@ -284,7 +289,10 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
     if not hasattr(model, "layers_"):
         raise TableError(f"{path} holds a {type(model).__name__}, which is no fitted deep forest on a table.")
     if "table" in about:
-        return model, TableSchema.from_json(about["table"]), about
+        try:
+            return model, TableSchema.from_json(about["table"]), about
+        except (KeyError, TypeError) as error:
+            raise TableError(f"{path} cannot be read: its notes about the table make no sense ({error}).") from error
     if not hasattr(model, "feature_names_in_"):
         raise TableError(f"{path} was fitted without names of columns; use it in Python: sylvan.load({str(path)!r}).")
     names = [str(name) for name in getattr(model, "label_names_in_", [])]

@@ -42,7 +42,7 @@ def predict(**options: Any) -> None:
     """
     from sylvan.tables import TableWriter  # noqa: PLC0415 (heavy)
 
-    check_free(options["force"], options["out"])
+    check_free(options["force"], options["out"], inputs=(options["model"], options["data"]))
     model, schema, _ = read_model(options["model"])
     table = open_rows(options["data"], schema, options)
     unseen: dict[str, list[str]] = {}
@@ -70,7 +70,7 @@ def open_rows(path: Path, schema: Any, options: dict[str, Any]) -> Any:
     from sylvan.tables import open_table  # noqa: PLC0415
     from sylvan.tables.errors import some  # noqa: PLC0415
 
-    table = open_table(path, **format_of(options))
+    table = open_table(path, missing=schema.missing, **format_of(options))
     schema.check_columns(table.columns, str(path))
     new = schema.new_columns(table.columns)
     if new:
@@ -101,9 +101,9 @@ def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, l
     size = max(100, _NUMBERS // max(len(schema.features), 1))
     for frame in table.chunks(size, wanted, text_columns(schema)):
         X = schema.features_of(frame, unseen)
-        name = schema.id if schema.id in frame else "row"
-        index = pd.Series(frame[name] if schema.id in frame else frame.index, index=frame.index)
         found = label_table(model, X, proba)
+        name = schema.id if schema.id in frame else "row" if "row" not in found else "row number"
+        index = pd.Series(frame[name] if schema.id in frame else frame.index, index=frame.index)
         yield pd.concat([index.rename(name), found], axis=1)
 
 

@@ -7,6 +7,7 @@ text: an identifier "007" stays what it is.
 import csv
 import gzip
 import os
+import re
 import warnings
 import zlib
 from collections.abc import Collection, Iterator
@@ -55,7 +56,12 @@ class Table(Protocol):
 
 
 def open_table(
-    path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".", encoding: str = "utf-8"
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    missing: Collection[str] = (),
 ) -> Table:
     """Open a table by the ending of its name: `.csv`, `.tsv`, `.parquet`, `.arff`, the text formats also with `.gz`.
 
@@ -67,6 +73,8 @@ def open_table(
     decimal : str, default="."
         The decimal sign.
     encoding : str, default="utf-8"
+    missing : collection of str
+        Cells that mean "missing" beside the usual ones.
 
     Returns
     -------
@@ -92,11 +100,13 @@ def open_table(
     kind = _ENDINGS.get(Path(name).suffix)
     if kind is None:
         raise TableError(f"{path}: unknown kind of file; tables end in {', '.join(_ENDINGS)} (text also with .gz).")
+    if len(decimal) != 1:
+        raise TableError(f"--decimal is one character, got {decimal!r}.")
     if kind == "parquet":
-        return _Parquet(path)
+        return _Parquet(path, missing)
     if kind == "arff":
-        return _Arff(path)
-    return _Delimited(path, _delimiter(path, delimiter, encoding), decimal, encoding)
+        return _Arff(path, missing)
+    return _Delimited(path, _delimiter(path, delimiter, encoding), decimal, encoding, missing)
 
 
 def _near_files(path: Path) -> list[str]:
@@ -127,9 +137,10 @@ class _reading:
         self.path, self.encoding = path, encoding
 
     def __enter__(self) -> None:
-        return None
+        self._limit = csv.field_size_limit(2**31 - 1)  # of one cell
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        csv.field_size_limit(self._limit)
         if isinstance(error, UnicodeError):
             raise TableError(f"{self.path} {_ENCODING_HINT.format(encoding=self.encoding)}") from error
         if isinstance(error, (EOFError, gzip.BadGzipFile, zlib.error)):
@@ -138,17 +149,30 @@ class _reading:
             raise TableError(f"{self.path} is not a table of text: {error}.") from error
 
 
+def _first_record(file: TextIO) -> str:
+    """Return the first line that is not blank, with those that a quoted name goes on in."""
+    record = ""
+    for line in file:
+        record += line
+        if record.strip() and record.count('"') % 2 == 0:
+            break
+        if not record.strip():
+            record = ""
+    return record
+
+
 def _delimiter(path: Path, given: str | None, encoding: str) -> str:
     """Return the delimiter: the one that is given, that of the ending, or the one that the first line has most of."""
     with _reading(path, encoding), _open_text(path, encoding) as file:
-        line = file.readline()
+        line = _first_record(file)
     if "\0" in line:
         raise TableError(f"{path} is not a table of text.")
-    counts = {sign: len(next(csv.reader([line], delimiter=sign), [])) for sign in _DELIMITERS}
+    bare = re.sub(r'"[^"]*"', "", line)
+    counts = {sign: bare.count(sign) + 1 for sign in _DELIMITERS}
     best = max(_DELIMITERS, key=lambda sign: counts[sign])
     if given is not None:
         given = {"\\t": "\t", "tab": "\t"}.get(given, given)
-        if len(given) != 1:
+        if len(given) != 1 or not given.isascii() or given in '"\r\n':
             raise TableError(f"--delimiter is one character (or tab), got {given!r}.")
         if counts.get(given, line.count(given) + 1) == 1 and counts[best] > 1:
             raise TableError(f"{path}: the first line has no {given!r}; its cells seem to be separated by {best!r}.")
@@ -165,6 +189,8 @@ class _Delimited:
     delimiter: str
     decimal: str
     encoding: str
+    missing: Collection[str] = ()
+    unnamed: bool = False
 
     @cached_property
     def columns(self) -> list[str]:
@@ -174,6 +200,7 @@ class _Delimited:
         if not any(names):
             raise TableError(f"{self.path}: the first line has no names of columns.")
         if names[0] == "" and "" not in names[1:]:
+            self.unnamed = True
             names[0] = UNNAMED  # the index that pandas writes without a name
         if "" in names:
             raise TableError(f"{self.path}: column {names.index('') + 1} has no name in the first line.")
@@ -186,7 +213,7 @@ class _Delimited:
         wanted = len(self.columns)
         number = -1
         with _reading(self.path, self.encoding), _open_text(self.path, self.encoding) as file:
-            for line, n_cells in _cells_by_line(file, self.delimiter):
+            for line, n_cells in _cells_by_line(file, self.delimiter, wanted == 1):
                 number += 1
                 if n_cells != wanted:
                     raise TableError(
@@ -208,11 +235,12 @@ class _Delimited:
             "sep": self.delimiter, "decimal": self.decimal, "names": self.columns, "header": 0, "usecols": wanted,
             "dtype": dict.fromkeys(as_text & set(wanted), str), "encoding": self._pandas_encoding(),
             "skipinitialspace": True, "index_col": False, "low_memory": False, "chunksize": size,
+            "skip_blank_lines": len(self.columns) > 1,
         }  # fmt: skip
         if raw:
             options |= {"na_filter": False}
         else:
-            options |= {"na_values": list(MISSING), "keep_default_na": False}
+            options |= {"na_values": [*MISSING, *self.missing], "keep_default_na": False}
         first = 0
         with warnings.catch_warnings(), _reading(self.path, self.encoding):
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
@@ -236,7 +264,7 @@ def _cells(number: int) -> str:
     return "1 cell" if number == 1 else f"{number} cells"
 
 
-def _cells_by_line(file: TextIO, delimiter: str) -> Iterator[tuple[int, int]]:
+def _cells_by_line(file: TextIO, delimiter: str, blank: bool) -> Iterator[tuple[int, int]]:
     """Yield each row's line number and number of cells; lines are counted quickly until there is a quote."""
     lines = enumerate(file, start=1)
     for number, line in lines:
@@ -244,7 +272,7 @@ def _cells_by_line(file: TextIO, delimiter: str) -> Iterator[tuple[int, int]]:
             break
         if "\0" in line:
             raise csv.Error("there is a NUL character in it")
-        if line.strip("\r\n"):
+        if blank or line.strip("\r\n"):
             yield number, line.count(delimiter) + 1
     else:
         return
@@ -255,7 +283,7 @@ def _cells_by_line(file: TextIO, delimiter: str) -> Iterator[tuple[int, int]]:
 
     reader = csv.reader(rest(), delimiter=delimiter, skipinitialspace=True)
     for row in reader:
-        if row:
+        if blank or row:
             yield number - 1 + reader.line_num, len(row)
 
 
@@ -275,7 +303,8 @@ def _numbered(frame: pd.DataFrame, first: int) -> pd.DataFrame:
 class _Parquet:
     """A Parquet file, read in batches."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
+        self.missing = missing
         try:
             from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415 (an extra)
         except ImportError as error:
@@ -287,7 +316,8 @@ class _Parquet:
             raise TableError(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from error
         names = [str(name) for name in self._file.schema_arrow.names]
         _check_distinct(path, names)
-        self.columns = [name for name in names if not name.startswith("__index_level_")]
+        self.unnamed = "__index_level_0__" in names
+        self.columns = [*([UNNAMED] if self.unnamed else []), *(n for n in names if not n.startswith("__index_level_"))]
         self.n_rows = self._file.metadata.num_rows
         if not self.n_rows:
             raise TableError(f"{path} has no rows.")
@@ -298,13 +328,41 @@ class _Parquet:
         """Yield the rows in frames; values keep their types, but for those of text columns."""
         wanted = self.columns if columns is None else [name for name in self.columns if name in set(columns)]
         first = 0
-        for batch in self._file.iter_batches(batch_size=size or max(self.n_rows, 1), columns=wanted):
-            frame = batch.to_pandas().reset_index(drop=True)[wanted]
-            for name in text if not raw else ():
-                if name in frame:
-                    frame[name] = as_text(frame[name])
+        stored = ["__index_level_0__" if self.unnamed and name == UNNAMED else name for name in wanted]
+        batches = self._file.iter_batches(batch_size=size or max(self.n_rows, 1), columns=stored)
+        while True:
+            try:
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                frame = batch.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype if raw else None)[stored]
+            except Exception as error:
+                raise TableError(f"{self.path} is damaged: {str(error).splitlines()[0]}") from error
+            frame.columns = pd.Index(wanted)
+            if not raw:
+                frame = _cleaned(frame, text, self.missing)
             yield _numbered(frame, first)
             first += len(frame)
+        if first != self.n_rows:
+            raise TableError(f"{self.path} is damaged: it says that it has {self.n_rows} rows, and has {first}.")
+
+
+def _cleaned(frame: pd.DataFrame, text: Collection[str], missing: Collection[str]) -> pd.DataFrame:
+    frame = pd.DataFrame({name: frame[name].mask(marked(frame[name], missing)) for name in frame.columns})
+    for name in text:
+        if name in frame:
+            frame[name] = as_text(frame[name])
+    return frame
+
+
+def marked(column: pd.Series, missing: Collection[str]) -> Any:
+    """Return which cells hold a mark of missing values."""
+    if not missing:
+        return np.zeros(len(column), dtype=bool)
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = pd.to_numeric(pd.Series(list(missing), dtype=object), errors="coerce").dropna()
+        return column.isin(numbers.tolist()).to_numpy(dtype=bool)
+    return as_text(column).isin(list(missing)).to_numpy(dtype=bool)
 
 
 def as_text(column: pd.Series) -> pd.Series:
@@ -320,7 +378,7 @@ def as_text(column: pd.Series) -> pd.Series:
         column = column.astype(object)
     if pd.api.types.is_float_dtype(column):
         values = column.dropna()
-        if (values == values.round()).all():
+        if (values == values.round()).all() and (values.abs() < 2**53).all():
             column = column.astype("Int64")
     missing = column.isna()
     return column.astype(str).mask(missing, np.nan)
@@ -329,7 +387,8 @@ def as_text(column: pd.Series) -> pd.Series:
 class _Arff:
     """An ARFF file; nominal values are text."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
+        self.missing = missing
         from sylvan.datasets.arff import read_arff_columns  # noqa: PLC0415 (scikit-learn is heavy)
 
         self.path = path
@@ -347,7 +406,6 @@ class _Arff:
         wanted = self.columns if columns is None else [name for name in self.columns if name in set(columns)]
         for first in range(0, self.n_rows, size or self.n_rows):
             frame = self._frame[wanted].iloc[first : first + (size or self.n_rows)].copy()
-            for name in text if not raw else ():
-                if name in frame:
-                    frame[name] = as_text(frame[name])
+            if not raw:
+                frame = _cleaned(frame, text, self.missing)
             yield _numbered(frame, first)

@@ -1,5 +1,6 @@
 """Tables are written whole or not at all, in the format that their name asks for."""
 
+import csv
 import gzip
 import os
 from collections.abc import Sequence
@@ -67,6 +68,10 @@ class TableWriter:
             zipped = self.path.name.lower().endswith(".gz")
             self._sink = gzip.GzipFile(fileobj=self._file, mode="wb", filename="", mtime=0) if zipped else self._file
         text = frame.to_csv(index=False, header=not self._n_parts, sep=self.delimiter, lineterminator="\n")
+        if "\r" in text:  # older versions of csv do not quote it
+            text = frame.to_csv(
+                index=False, header=not self._n_parts, sep=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL
+            )
         self._sink.write(text.encode("utf-8"))
         self._n_parts += 1
 
@@ -81,7 +86,8 @@ class TableWriter:
         except ImportError as error:
             raise TableError('Writing Parquet files needs pyarrow: pip install "sylvan[parquet]"') from error
         if self._sink is None:
-            part = pyarrow.Table.from_pandas(frame, preserve_index=False)
+            # Without what pandas writes about its own types: the file has types enough.
+            part = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
             self._sink = parquet.ParquetWriter(self._file, part.schema)
         else:
             part = pyarrow.Table.from_pandas(frame, schema=self._sink.schema, preserve_index=False)
@@ -90,9 +96,24 @@ class TableWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._sink is not None and self._sink is not self._file and kind is None:
-            self._sink.close()
+        try:
+            self._close(kind is None)
+        except BaseException as failure:
+            self._whole.__exit__(type(failure), failure, failure.__traceback__)
+            raise
         self._whole.__exit__(kind, error, trace)
+
+    def _close(self, well: bool) -> None:
+        if self._sink is None or self._sink is self._file:
+            return
+        try:
+            self._sink.close()
+        except Exception:
+            if well:
+                raise
+        finally:
+            if self._parquet:
+                self._sink.is_open = False  # or it tries again when it is forgotten
 
 
 def check_output(path: Path) -> None:
@@ -100,6 +121,10 @@ def check_output(path: Path) -> None:
     name = path.name.lower()
     if not name.removesuffix(".gz").endswith(_KINDS) or name.endswith((".parquet.gz", ".pq.gz")):
         raise TableError(f"{path}: tables can be written as {', '.join(_KINDS)} (text also with .gz).")
+
+
+def _kind(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def write_completed(
@@ -123,10 +148,10 @@ def write_completed(
     rows = np.asarray(rows, dtype=np.intp)
     wanted = np.asarray(labels, dtype=object)
     first = 0
-    same_kind = Path(path).suffix == source.path.suffix  # then cells stay apart as they were
+    same_kind = _kind(Path(path)) == _kind(source.path)  # then cells stay apart as they were
     with TableWriter(path, getattr(source, "delimiter", None) if same_kind else None) as out:
         for frame in source.chunks(_ROWS, raw=True):
             here = (rows >= first) & (rows < first + len(frame))
             done = cells.completed(frame, rows[here] - first, list(wanted[here]))
-            out.write(done.rename(columns={UNNAMED: ""}) if frame.columns[0] == UNNAMED else done)
+            out.write(done.rename(columns={UNNAMED: ""}) if getattr(source, "unnamed", False) else done)
             first += len(frame)

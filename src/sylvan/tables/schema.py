@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan.tables.errors import TableError, some
-from sylvan.tables.files import as_text
+from sylvan.tables.files import as_text, marked
 from sylvan.tables.labels import LabelCells
 
 _MOST_CATEGORIES = 100
@@ -113,7 +113,7 @@ def learn_features(
         if pd.api.types.is_numeric_dtype(column):
             continue
         values = _text_values(column)
-        parsed = pd.to_numeric(values, errors="coerce")
+        parsed = _parsed(values)
         if parsed.notna().all():
             continue
         if parsed.notna().mean() >= 0.5:
@@ -147,7 +147,7 @@ def clean(column: pd.Series, missing: Collection[str]) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = as_text(column)
     if missing:
-        column = column.mask(as_text(column).isin(list(missing)))
+        column = column.mask(marked(column, missing))
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
         raise TableError(
             f"Column {column.name!r} holds times; make numbers of them (year, month, days since ...) or leave it out "
@@ -166,15 +166,26 @@ def _text_values(column: pd.Series) -> pd.Series:
     return as_text(values)
 
 
+def _parsed(values: pd.Series) -> pd.Series:
+    lowered = values.str.lower()
+    if lowered.isin(["true", "false"]).all():
+        return (lowered == "true").astype(float)
+    return pd.to_numeric(values, errors="coerce")
+
+
 def numbers(column: pd.Series) -> np.ndarray:
     """Return a column as floats; what is no number is named by its row."""
     if pd.api.types.is_numeric_dtype(column):
         made = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         values = _text_values(column)
-        parsed = pd.to_numeric(values, errors="coerce")
+        parsed = _parsed(values)
         if parsed.isna().any():
-            raise TableError(_mixed(str(column.name), values, parsed))
+            bad = values[parsed.isna()]
+            raise TableError(
+                f"Column {str(column.name)!r} holds numbers, but {str(bad.iloc[0])[:40]!r} in row {bad.index[0]} "
+                f"({len(bad)} such cells); leave cells empty that mean missing."
+            )
         made = np.full(len(column), np.nan)
         made[column.notna().to_numpy()] = parsed.to_numpy(dtype=np.float64)
     if np.isinf(made).any():

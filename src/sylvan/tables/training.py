@@ -107,16 +107,21 @@ def read_training_table(
     >>> songs.schema.categories
     {'mode': ['major', 'minor']}
     """
-    table = open_table(path, **file_options)
+    marks = list(missing)
+    table = open_table(path, missing=marks, **file_options)
     notes: list[str] = []
     dropped = set(choose_columns(table.columns, drop, "--drop"))
     columns = [name for name in table.columns if name not in dropped]
-    other = None if label_file is None else open_table(label_file, **file_options)
+    other = None if label_file is None else open_table(label_file, missing=marks, **file_options)
     name = _id_column(table, columns, id, notes)
     if other is None:
         chosen = _label_columns(table, columns, labels)
     else:
         chosen = _label_columns_of_file(other, labels, name)
+    if other is not None and name not in other.columns:
+        if id not in (None, NO_ID):
+            raise TableError(f"{label_file} has no column {name!r} (--id); its columns are {some(other.columns, 8)}.")
+        notes.append("Labels are matched to rows by their order.")
     if name in chosen:
         raise TableError(f"Column {name!r} names the rows (--id) and is a label, too; choose one.")
     cells = _cells(chosen, classes, separator, blank)
@@ -126,11 +131,10 @@ def read_training_table(
         raise TableError(f"{path} has columns of the same name as labels in {label_file}: {some(both)}; --drop them.")
     if not features:
         raise TableError(f"{path} has no feature column beside labels{' and id' if name else ''}.")
-    forced = choose_columns(features, categorical, "--categorical")
+    forced = [each for each in choose_columns(table.columns, categorical, "--categorical") if each in features]
     text = [*forced, *([name] if name else []), *(chosen if other is None else [])]
     frame = _whole(table, columns, text)
     rows = _row_names(frame, name, str(path))
-    marks = list(missing)
     categories, more = learn_features(frame[features], forced, marks)
     schema = TableSchema(features, cells, name, categories, marks)
     X = schema.features_of(frame).set_axis(rows)
@@ -168,7 +172,11 @@ def _id_column(table: Table, columns: list[str], wanted: str | None, notes: list
 
 def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str] | None) -> list[str]:
     if labels:
-        return choose_columns(columns, labels, "--labels")
+        named = choose_columns(table.columns, labels, "--labels")
+        chosen = [name for name in named if name in columns]
+        if not chosen:
+            raise TableError(f"All label columns are left out by --drop: {some(named)}.")
+        return chosen
     if any(name.startswith(_LABEL_PREFIX[:-1]) for name in columns):
         return choose_columns(columns, _LABEL_PREFIX)
     known = getattr(table, "known_labels", None)
@@ -238,8 +246,9 @@ def read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file
         if absent:
             raise TableError(f"{path} lacks label columns of the model: {some(absent)}; --label-file names their file.")
         return cells.read(frame)
-    other = open_table(label_file, **options)
+    other = open_table(label_file, missing=schema.missing, **options)
     absent = [name for name in cells.columns if name not in other.columns]
     if absent:
         raise TableError(f"{label_file} lacks label columns of the model: {some(absent)}.")
-    return _join(other, cells, schema.id, _row_names(frame, schema.id, str(path)), str(path))[0].set_axis(frame.index)
+    name = schema.id if schema.id in frame else None
+    return _join(other, cells, name, _row_names(frame, name, str(path)), str(path))[0].set_axis(frame.index)
