@@ -113,8 +113,17 @@ def _end(text: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
+#: What the library says in terms of Python, in terms of commands.
+_IN_COMMANDS = {
+    "No label was imputed": "No label was filled in: no cell was sure enough. Suggestions rank them all the same; "
+    "--frequency top-rate fills more, with less certainty."
+}
+
+
 def _warn(message: Any, *args: Any, **options: Any) -> None:
-    click.echo(f"Warning: {_one_line(str(message))}", err=True)
+    text = _one_line(str(message))
+    text = next((ours for beginning, ours in _IN_COMMANDS.items() if text.startswith(beginning)), text)
+    click.echo(f"Warning: {text}", err=True)
 
 
 @click.command(cls=_Sylvan, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
