@@ -1,6 +1,7 @@
 """Files that are there as a whole or not at all."""
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     'text'
     """
     path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()  # what it points to is written, and the link stays
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no regular file and is not replaced.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
@@ -41,10 +46,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files that only the owner can read; these have the rights of any new file.
+        # mkstemp makes files that only the owner can read; these have the rights of the old file, or of any new one.
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
+        os.chmod(part, stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask)
         os.replace(part, path)
     except BaseException:
         Path(part).unlink(missing_ok=True)

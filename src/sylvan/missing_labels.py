@@ -34,6 +34,15 @@ class Fitted:
             return self.labels.candidates & (self.probability > 0.5)
         return self.labels.imputed
 
+    def chosen(self, min_proba: float | None, max_per_label: int | None) -> np.ndarray:
+        """Return the cells that were filled, or are probable enough; of each label the most probable ones."""
+        wanted = self.filled() if min_proba is None else self.labels.candidates & (self.probability >= min_proba)
+        if max_per_label is None:
+            return wanted
+        ranked = np.where(wanted, self.probability, -np.inf)
+        rank = np.argsort(np.argsort(-ranked, axis=0, kind="stable"), axis=0, kind="stable")
+        return wanted & (rank < max_per_label)
+
 
 class MissingLabels:
     """The part of a cascade that lists, completes and checks labels. Mixed into `DeepForestClassifier`."""
@@ -60,7 +69,8 @@ class MissingLabels:
         Without arguments: the cells that the imputer filled (without an imputer, those with probability above 0.5).
         With arguments: the most probable of all cells that may be missing, imputed or not. The probability is that of
         the last layer, p, raised by the share c of positives it was told of: 1 - (1 - p)^(1/c), with one c for all
-        labels. It is as good as that estimate, so look at `check_recovery` before you trust it.
+        labels. It ranks well, but is as good as that estimate, and too high where labels are noisy: cells that were
+        filled confirm each other in the next layer. Look at some before you trust it, and at `check_recovery`.
 
         Parameters
         ----------
@@ -122,7 +132,15 @@ class MissingLabels:
         return type(Y)(completed) if sparse.issparse(Y) else completed
 
     def check_recovery(
-        self, X: Any, Y: Any, rate: float = 0.1, *, random_state: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        Y: Any,
+        rate: float = 0.1,
+        *,
+        min_proba: float | None = None,
+        max_per_label: int | None = None,
+        random_state: Any = None,
+        **fit_params: Any,
     ) -> pd.DataFrame:
         """Hide a further share of the observed positives, fit a clone, and say how many came back.
 
@@ -134,6 +152,9 @@ class MissingLabels:
         X, Y : as in `fit`
         rate : float, default=0.1
             Share of each label's observed positives to hide, at least one if there are two.
+        min_proba, max_per_label : optional
+            Count what is at least so probable instead of what the imputer filled, and no more than so many cells of a
+            label, the most probable ones.
         random_state : int, RandomState or None, default=None
             Draws what is hidden; None: the model's own `random_state`.
         **fit_params : further arguments of `fit`
@@ -152,7 +173,7 @@ class MissingLabels:
         masked = replace(weak, observed=weak.observed & ~hidden, candidates=weak.candidates | hidden)
         trial._fit(X, masked, **fit_params)  # noqa: SLF001 (the same class)
         fitted = trial._fitted  # noqa: SLF001
-        found = fitted.filled()
+        found = fitted.chosen(min_proba, max_per_label)
         return suggestions.report_recovery(
             hidden, masked.candidates, found & masked.candidates, fitted.probability, fitted.label_names
         )

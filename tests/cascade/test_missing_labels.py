@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import cafe_fla, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
+from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.impute import FluidLabelAddition, KeepLabels, KnownFrequency, LabelComplement, StrictLabelComplement
 from sylvan.length import FixedLength
 
@@ -308,3 +309,19 @@ def test_check_recovery_hides_before_it_fits():
     everything = report.loc["all labels"]
     assert abs(everything["recall"] - everything["expected_by_chance"]) < 0.2
     assert 0.35 < everything["median_rank"] / everything["candidates"] < 0.65
+
+
+def test_recovery_by_probability_and_number():
+    """The check counts what a list with these limits would hold."""
+    X, Y = load_digit_attributes(return_X_y=True)
+    X, Y = X[:300], hide_positives(Y[:300], 0.4, random_state=0)
+    model = slcforest(20, max_layers=2, random_state=0)
+    plain = model.check_recovery(X, Y, random_state=0)
+    few = model.check_recovery(X, Y, random_state=0, max_per_label=3)
+    sure = model.check_recovery(X, Y, random_state=0, min_proba=0.9)
+    wide = model.check_recovery(X, Y, random_state=0, min_proba=0.0)
+    assert (few["imputed"].iloc[:-1] == plain["imputed"].iloc[:-1].clip(upper=3)).all()
+    assert (wide["imputed"] == wide["candidates"]).all()
+    assert (wide["recall"] == 1).all()
+    assert sure["imputed"].iloc[-1] < wide["imputed"].iloc[-1]
+    assert (plain["hidden"] == few["hidden"]).all()

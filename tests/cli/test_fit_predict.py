@@ -143,7 +143,7 @@ def test_memory_is_looked_at_before_a_fit(songs, tmp_path, monkeypatch):
     memory = pytest.importorskip("sylvan.memory")
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
     arguments = ("fit", "songs.csv", "-l", "tag_*", "-o", tmp_path / "m.sylvan", *TINY)
-    assert "of memory, and 0 MB are free" in error_of(call(songs.folder, *arguments), code=1)
+    assert "of memory, and 1 kB are free" in error_of(call(songs.folder, *arguments), code=1)
     assert not list(tmp_path.iterdir())
     done(call(songs.folder, *arguments, "--no-memory-check"))
 

@@ -97,3 +97,7 @@ def test_positions_count_from_one_and_from_the_end(columns, first, last):
     else:
         with pytest.raises(TableError):
             choose_columns(columns, f"{first}:{last}")
+
+
+def test_names_go_before_positions():
+    assert choose_columns(["0", "1", "2", "3", "4"], "1:3") == ["1", "2", "3"]

@@ -90,7 +90,7 @@ def test_a_column_is_completed_in_its_own_words():
 
 
 def test_lists_are_completed_at_the_end():
-    frame = pd.DataFrame({"tags": ["red;big", "", "NA", "big"]})
+    frame = pd.DataFrame({"tags": ["red;big", "", "?", "big"]})
     cells = LabelCells(["tags"], "lists", blank="zero")
     cells.read(frame)
     found = cells.completed(frame, np.array([0, 1, 1, 2]), ["new", "red", "big", "red"])

@@ -269,3 +269,34 @@ def test_parquet_becomes_text(tmp_path):
         ["0.5", str(2**60 + 1), "1", "0"],
         ["1.5", "", "1", "1"],
     ]
+
+
+def test_a_source_that_changed_is_not_completed(tmp_path):
+    (tmp_path / "a.csv").write_text("x,t\n1,0\n2,1\n3,0\n")
+    table = read_training_table(tmp_path / "a.csv", "t")
+    (tmp_path / "a.csv").write_text("x,t\n0,0\n1,0\n2,1\n3,0\n")
+    with pytest.raises(TableError, match="was changed while"):
+        write_completed(tmp_path / "out.csv", table.source, table.schema.labels, np.array([0]), ["t"])
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252"])
+def test_the_encoding_is_kept(tmp_path, encoding):
+    (tmp_path / "a.csv").write_bytes("größe,t\n1,0\n2,1\n3,0\n".encode(encoding))
+    table = read_training_table(tmp_path / "a.csv", "t", encoding=encoding)
+    write_completed(tmp_path / "out.csv", table.source, table.schema.labels, np.array([0]), ["t"])
+    assert (tmp_path / "out.csv").read_text(encoding=encoding) == "größe,t\n1,1\n2,1\n3,0\n"
+
+
+def test_links_stay_and_devices_are_not_replaced(tmp_path):
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "real.csv").chmod(0o640)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    with TableWriter(tmp_path / "link.csv") as out:
+        out.write(pd.DataFrame({"a": [1]}))
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "a\n1\n"
+    assert (tmp_path / "real.csv").stat().st_mode & 0o777 == 0o640
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(OSError, match="no regular file"), TableWriter(tmp_path / "pipe.csv") as out:
+        out.write(pd.DataFrame({"a": [1]}))

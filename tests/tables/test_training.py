@@ -48,6 +48,7 @@ def test_features_labels_names_and_notes(write):
     assert table.schema.categories == {"mode": ["major", "minor"]}
     assert [note.split("(")[0].strip() for note in table.notes] == [
         "Column 'id' names the rows",
+        "1 label cells are empty: only these may be filled, and 4 zeros are trusted",
         "Text columns taken as categories: 'mode'.",
     ]
     assert table.source_rows.tolist() == [0, 1, 2, 3]
@@ -354,3 +355,91 @@ def test_an_id_that_the_label_file_lacks(tmp_path):
     (tmp_path / "x.csv").write_text("id,x\na,1\nb,2\nc,3\n")
     table = read_training_table(tmp_path / "x.csv", "t", label_file=tmp_path / "y.csv")
     assert "Labels are matched to rows by their order." in table.notes
+
+
+def test_shared_columns_are_not_ignored(tmp_path):
+    """Rows are matched by their order only if the files have no column in common that may name them."""
+    (tmp_path / "x.csv").write_text("song,x\na,1\nb,2\nc,3\n")
+    (tmp_path / "y.csv").write_text("Song,t\nc,1\nb,0\na,0\n")
+    for labels in (None, "t"):
+        with pytest.raises(TableError, match=r"both have a column 'song': say --id song .* or --id -"):
+            read_training_table(tmp_path / "x.csv", labels, label_file=tmp_path / "y.csv")
+    (tmp_path / "y.csv").write_text("song,t\nc,1\nb,0\na,0\n")
+    table = read_training_table(tmp_path / "x.csv", label_file=tmp_path / "y.csv", id="song")
+    assert table.Y["t"].to_dict() == {"a": 0, "b": 0, "c": 1}
+    assert table.X.columns.tolist() == ["x"]
+    table = read_training_table(tmp_path / "x.csv", "t", label_file=tmp_path / "y.csv", id="-", categorical="song")
+    assert table.Y["t"].tolist() == [1, 0, 0]
+
+
+def test_marks_of_missing_features_are_no_marks_of_labels(tmp_path):
+    (tmp_path / "x.csv").write_text("x,k,t\n0,a,0\n1,0,1\n2,b,unk\n3,a,0\n4,b,1\n5,a,0\n")
+    table = read_training_table(tmp_path / "x.csv", "t", missing=["0", "unk"])
+    assert np.isnan(table.X["x"].iloc[0])
+    assert np.isnan(table.X["k"].iloc[1])
+    assert table.schema.categories == {"k": ["a", "b"]}
+    np.testing.assert_array_equal(table.Y["t"], [0, 1, np.nan, 0, 1, 0])
+
+
+@pytest.mark.parametrize("value", ["1,5", "1,234", "12,5"])
+def test_numbers_with_commas_are_no_categories(tmp_path, value):
+    (tmp_path / "x.csv").write_text("x;t\n" + f"{value};1\n10,5;0\n" * 20)
+    with pytest.raises(TableError, match=f"Column 'x' has numbers like '{value}'.*--decimal ,"):
+        read_training_table(tmp_path / "x.csv", "t")
+    assert read_training_table(tmp_path / "x.csv", "t", decimal=",").X["x"].iloc[1] == 10.5
+
+
+def test_names_that_look_missing(tmp_path):
+    """NA is a country, a label and a class; it is missing among features."""
+    (tmp_path / "x.csv").write_text("id,x,tags\nNA,1,NA\nEU,2,NA;EU\nUS,NA,\n")
+    table = read_training_table(tmp_path / "x.csv", "tags", separator=";")
+    assert table.X.index.tolist() == ["NA", "EU", "US"]
+    assert np.isnan(table.X.loc["US", "x"])
+    assert table.Y.to_dict("list") == {"NA": [1, 1, 0], "EU": [0, 1, 0]}
+
+
+def test_categories_are_the_same_from_all_files(tmp_path):
+    """1.0 in a text file is the 1.0 of a Parquet file, and of a column of whole numbers."""
+    values = [1.0, 2.5, 1.0, 2.5, 3.0]
+    frame = pd.DataFrame({"k": values, "t": [0, 1, 0, 1, 1]})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    text = read_training_table(tmp_path / "a.csv", "t", categorical="k")
+    assert text.schema.categories == {"k": ["1", "2.5", "3"]}
+    assert read_training_table(tmp_path / "a.parquet", "t", categorical="k").schema.categories == text.schema.categories
+    for rows in (frame[["k"]], frame[["k"]].iloc[:1], frame[["k"]].iloc[:1].astype(int)):
+        found = text.schema.features_of(rows)
+        np.testing.assert_array_equal(found["k"], [text.schema.categories["k"].index(f"{v:g}") for v in rows["k"]])
+
+
+def test_other_words_for_yes_and_no(tmp_path):
+    (tmp_path / "x.csv").write_text("x,t\n1,ja\n2,Nein\n3,\n")
+    with pytest.raises(TableError, match="'ja' in row 1"):
+        read_training_table(tmp_path / "x.csv", "t")
+    table = read_training_table(tmp_path / "x.csv", "t", positive=["Ja"], negative=["nein"])
+    np.testing.assert_array_equal(table.Y["t"], [1, 0, np.nan])
+    assert TableSchema.from_json(table.schema.to_json()) == table.schema
+
+
+def test_wide_tables_are_read_in_linear_time(tmp_path):
+    """Names are looked up in sets: with lists, this would take minutes."""
+    names = [f"c{j}" for j in range(20_000)]
+    (tmp_path / "x.csv").write_text(
+        ",".join([*names, "t"]) + "\n" + "\n".join(",".join(["1"] * 20_001) for _ in range(2))
+    )
+    table = read_training_table(tmp_path / "x.csv", "t")
+    assert table.X.shape == (2, 20_000)
+
+
+def test_odd_notes_about_a_table(tmp_path):
+    (tmp_path / "x.csv").write_text("x,k,t\n1,a,1\n2,b,0\n3,a,0\n4,b,1\n")
+    good = read_training_table(tmp_path / "x.csv", "t").schema.to_json()
+    assert TableSchema.from_json(good).to_json() == good
+    labels = good["labels"]
+    for change in (
+        {"features": 5}, {"features": [1, 2]}, {"id": ["a"]}, {"categories": {"k": ["a", "a"]}}, {"categories": "a"},
+        {"missing": 5}, {"labels": 3}, {"labels": labels | {"kind": "zzz"}}, {"labels": labels | {"columns": []}},
+        {"labels": labels | {"separator": ""}}, {"labels": labels | {"own_words": {"x": 7}}}, {"more": 1},
+    ):  # fmt: skip
+        with pytest.raises(ValueError):  # noqa: PT011 (whatever it says)
+            TableSchema.from_json(good | change)

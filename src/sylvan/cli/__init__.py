@@ -11,4 +11,7 @@ def main() -> None:
         if error.name not in ("click", "rich"):
             raise
         sys.exit(f'The command line needs {error.name}: pip install "sylvan[cli]"')
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopped.\n")
+        sys.exit(130)
     sylvan()

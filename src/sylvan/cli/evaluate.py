@@ -41,8 +41,8 @@ def evaluate(**options: Any) -> None:
     The labels should be complete: where positives are missing, right predictions count as wrong. Do not measure on the
     rows of the fit.
     """
-    model, schema, _ = read_model(options["model"])
-    X, Y = _read(schema, options)
+    model, schema, about = read_model(options["model"])
+    X, Y = _read(schema, options, about)
     scores, by_label = _scores_of_classes(model, X, Y) if Y.ndim == 1 else _scores_of_labels(model, X, Y)
     if options["as_json"]:
         found: dict[str, Any] = {"rows": len(X), "scores": scores}
@@ -52,7 +52,7 @@ def evaluate(**options: Any) -> None:
         return
     console = Console()
     table = Table("measure", "value", "better", title=f"{len(X)} rows", title_justify="left")
-    table.columns[1].justify = "right"
+    table.columns[0].overflow, table.columns[1].justify = "fold", "right"
     for name, value in scores.items():
         table.add_row(name, "undefined" if value != value else f"{value:.3f}", _direction(name))
     console.print(table)
@@ -60,13 +60,13 @@ def evaluate(**options: Any) -> None:
         console.print(_label_table(by_label))
 
 
-def _read(schema: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[Any, Any]:
     from sylvan.tables.training import read_labels  # noqa: PLC0415 (heavy)
 
     path: Path = options["data"]
-    table = open_rows(path, schema, options)
+    table = open_rows(path, schema, options, about)
     frame = next(iter(table.chunks(None, text=text_columns(schema))))
-    Y = read_labels(path, schema, frame, options["label_file"], **format_of(options))
+    Y = read_labels(path, schema, frame, options["label_file"], **format_of(options, about))
     unseen: dict[str, list[str]] = {}
     X = schema.features_of(frame, unseen)
     tell_unseen(unseen)

@@ -30,9 +30,12 @@ sylvan explain songs.sylvan --top 50 --json
 def explain(**options: Any) -> None:
     """Show the features that a stored MODEL goes by, its rules (algorithm imldf), or what it says about one ROW.
 
-    ROW is an id, or a row number from 1 if the table has no id column.
+    ROW is an id, or a row number (from 1, as commands count) if the table has no id column. Of a row of the fit,
+    "out of sample" is the chance that a label was recorded, by trees that did not see the row, and "probability" that
+    it is truly there; of a new row, "probability" is the chance that a label would be recorded. Reasons for single rows
+    are given by rules (imldf) only; do not believe much of rules with a stability below a half.
     """
-    model, schema, _ = read_model(options["model"])
+    model, schema, about = read_model(options["model"])
     if options["row"] is None and options["data"] is not None:
         raise click.UsageError("--data needs a ROW: the id, or the number, of a row in it.")
     if options["row"] is None:
@@ -40,7 +43,7 @@ def explain(**options: Any) -> None:
     elif options["data"] is None:
         found = _own_row(model, options["row"])
     else:
-        found = _new_row(model, schema, options)
+        found = _new_row(model, schema, options, about)
     if options["as_json"]:
         print_json({name: part for name, part in found.items() if part is not None})
         return
@@ -106,8 +109,8 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
     return {"row": row, "labels": sorted(lines, key=lambda line: -line["probability"])}
 
 
-def _new_row(model: Any, schema: Any, options: dict[str, Any]) -> dict[str, Any]:
-    table = open_rows(options["data"], schema, options | {"quiet": True})
+def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+    table = open_rows(options["data"], schema, options | {"quiet": True}, about)
     frame = next(iter(table.chunks(None, text=text_columns(schema))))
     names = frame[schema.id].astype(str).tolist() if schema.id in frame else [str(name) for name in frame.index]
     at = _position(names, options["row"], str(options["data"]))
@@ -116,7 +119,7 @@ def _new_row(model: Any, schema: Any, options: dict[str, Any]) -> dict[str, Any]
     tell_unseen(unseen)
     proba = label_table(model, X, True).iloc[0]
     predicted = label_table(model, X, False).iloc[0]
-    if "prediction" in predicted:
+    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what its labels were)
         found: dict[str, Any] = {"row": options["row"], "prediction": str(predicted["prediction"])}
         found["classes"] = [
             {"class": str(k), "probability": float(p)} for k, p in proba.sort_values(ascending=False).items()

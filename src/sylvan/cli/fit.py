@@ -13,6 +13,7 @@ from sylvan.cli.options import (
     examples,
     fit_model,
     force_option,
+    format_of,
     gigabytes,
     json_option,
     make_model,
@@ -52,7 +53,7 @@ def fit(**options: Any) -> None:
     began = time.perf_counter()
     fit_model(model, table, options)
     seconds = time.perf_counter() - began
-    store(model, table, options["out"], options["algorithm"])
+    store(model, table, options)
     if options["report"]:
         write_page(model, table, options["report"], seconds=seconds, data=options["data"])
     facts = {
@@ -82,11 +83,13 @@ def _measure(model: Any) -> str:
     return getattr(scoring, "name", scoring) or "default measure"
 
 
-def store(model: Any, table: Any, path: Path, algorithm: str) -> None:
+def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = None) -> None:
     """Write the model file, with what is known of the table."""
     from sylvan.io import save  # noqa: PLC0415 (heavy)
 
-    save(model, path, about={"algorithm": algorithm, "rows": len(table.X), "table": table.schema.to_json()})
+    known = {name: value for name, value in format_of(options).items() if name != "delimiter"}
+    about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
+    save(model, path or options["out"], about=about)
 
 
 def write_page(model: Any, table: Any, path: Path, *, seconds: float, data: Path, **parts: Any) -> None:

@@ -70,6 +70,7 @@ def impute(**options: Any) -> None:
     added, listed = _choose(model, options)
     doubts = _doubts(model)
     recovery = _check(model, table, options) if options["check"] else None
+    doubts += _not_found_again(added, recovery)
     _write(model, table, added, listed, options)
     if options["report"]:
         write_page(
@@ -77,7 +78,7 @@ def impute(**options: Any) -> None:
             recovery=recovery, warnings=doubts,
         )  # fmt: skip
     if options["model"]:
-        store(model, table, options["model"], options["algorithm"])
+        store(model, table, options, options["model"])
     if options["as_json"]:
         print_json(_as_json(model, added, doubts, recovery, options))
     elif not options["quiet"]:
@@ -99,8 +100,9 @@ def _choose(model: Any, options: dict[str, Any]) -> tuple[Any, Any]:
     """Return what is added, and the list of suggestions: that and the next best."""
     import pandas as pd  # noqa: PLC0415
 
-    limits = {name: options[name] for name in ("min_proba", "max_per_label")}
-    added = model.suggest_labels(**limits)
+    added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the imputer filled
+    if options["max_per_label"] is not None:
+        added = added[added.groupby("label").cumcount() < options["max_per_label"]]
     following = model.suggest_labels(top=len(added) + _NEXT_BEST)
     listed = pd.concat([added.assign(added=1), following.assign(added=0)])
     listed = listed.drop_duplicates(["row", "label"]).sort_values("probability", ascending=False, kind="stable")
@@ -116,7 +118,21 @@ def _doubts(model: Any) -> list[str]:
 
 def _check(model: Any, table: Any, options: dict[str, Any]) -> Any:
     say("Checking: a tenth of the known positives is hidden, and the fit repeated ...", options["quiet"])
-    return model.check_recovery(table.X, table.Y, random_state=options["seed"])
+    limits = {name: options[name] for name in ("min_proba", "max_per_label")}
+    return model.check_recovery(table.X, table.Y, random_state=options["seed"], **limits)
+
+
+def _not_found_again(added: Any, recovery: Any) -> list[str]:
+    """Name labels of which much was added although the check found nothing of them again."""
+    if recovery is None:
+        return []
+    counts = added["label"].value_counts()
+    lost = recovery[(recovery["hidden"] >= 5) & (recovery["recovered"] == 0) & (recovery["imputed"] > 0)]
+    return [
+        f"{name}: {counts[name]} added, but none of {int(line['hidden'])} hidden ones came back; do not trust these."
+        for name, line in lost.iterrows()
+        if counts.get(name, 0) >= 5
+    ]
 
 
 def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, Any]) -> None:
@@ -154,7 +170,8 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
     labels = model._fitted.labels  # noqa: SLF001
     counts = added["label"].value_counts()
     title = f"{options['algorithm']}: {len(added)} labels added to {int(labels.observed.sum())} recorded ones"
-    table = Table("label", title=title, title_justify="left")
+    table = Table(title=title, title_justify="left")
+    table.add_column("label", overflow="fold")
     heads = ["recorded", "added", *([] if model.label_frequency_ is None else ["share recorded\n(estimate)"])]
     heads += ["hidden for\nthe check", "found again"] if recovery is not None else []
     for head in heads:
@@ -172,9 +189,17 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
     if recovery is not None:
         _print_recovery(console, recovery.iloc[-1])
     _print_best(console, listed)
+    if model.impute is None:
+        say(f"{options['algorithm']} fills nothing in by itself: what has a probability above 0.5 is added.")
     if added.empty:
-        hint = "" if options["min_proba"] is not None else " Try --frequency top-rate, or --min-proba 0.5."
-        say(f"Nothing was sure enough to be added.{hint}")
+        trusted = int(labels.candidates.sum() + labels.observed.sum()) < labels.observed.size
+        more = "only empty label cells may be filled" if trusted else "--frequency top-rate adds more"
+        say(f"Nothing was sure enough to be added; {more}.")
+    else:
+        say(
+            "Look at some before you trust the list: on noisy data probabilities are too high, since filled labels "
+            "confirm each other."
+        )
     for name, what in (
         ("out", "Completed table"),
         ("suggestions", "Suggestions"),
@@ -190,13 +215,16 @@ def _print_recovery(console: Console, total: Any) -> None:
     if not hidden:
         console.print("Check: no label has two known positives, so none could be hidden.")
         return
-    console.print(
-        f"Check: of {hidden} known positives that were hidden, {found} came back ({found / hidden:.0%}; as many cells "
-        f"picked at random: {total['expected_by_chance']:.0%}). Half of the hidden ones are among the "
-        f"{total['median_rank']:.0f} best of {int(total['candidates'])} cells.",
-        highlight=False,
-        soft_wrap=True,
-    )
+    rank = f"Half of the hidden ones are among the {total['median_rank']:.0f} best of {int(total['candidates'])} cells."
+    if not total["imputed"]:
+        text = f"Check: {hidden} known positives were hidden, but the repeated fit added nothing at all. {rank}"
+    else:
+        text = (
+            f"Check: of {hidden} known positives that were hidden, {found} came back ({found / hidden:.0%}) among "
+            f"{int(total['imputed'])} cells that the repeated fit added (as many picked at random: "
+            f"{total['expected_by_chance']:.1%}). {rank}"
+        )
+    console.print(text, highlight=False, soft_wrap=True)
 
 
 def _print_best(console: Console, listed: Any) -> None:

@@ -129,6 +129,8 @@ def datasets(**options: Any) -> None:
     X, Y = found.data, found.target
     if Y.ndim == 1:
         Y = Y.to_frame()
+        if options["hide"]:
+            raise click.UsageError(f"{options['name']} has classes, not labels: there is nothing to hide.")
     elif options["hide"]:
         Y = hide_positives(Y, options["hide"], random_state=options["seed"])
     if options["out"] is None:
@@ -151,6 +153,9 @@ def _export(X: Any, Y: Any, options: dict[str, Any]) -> None:
     labels = Y.set_axis([f"label:{name}" for name in Y.columns], axis=1).reset_index(drop=True)
     with TableWriter(options["out"]) as out:
         out.write(pd.concat([dense, labels], axis=1))
+    if options["as_json"]:
+        print_json({"file": str(options["out"]), "rows": len(X), "features": X.shape[1], "labels": Y.shape[1]})
+        return
     say(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels in {options['out']}.", options["quiet"])
 
 

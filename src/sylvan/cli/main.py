@@ -87,15 +87,26 @@ class _Sylvan(click.Group):
             if ctx.params.get("debug"):
                 traceback.print_exc()
                 sys.exit(_exit_code(error))
-            if isinstance(error, KeyboardInterrupt):
+            if _interrupted(error):
                 _end("Stopped.", 130)
             if isinstance(error, OSError) and error.strerror:
                 text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+            elif isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "rich":
+                text = 'The command line needs rich: pip install "sylvan[cli]"'
             elif isinstance(error, MemoryError):
                 text = "There is not enough memory. Fewer trees (--trees) or layers (--layers) need less."
             else:
                 text = str(error).strip() or type(error).__name__
             _end(f"Error: {_one_line(text)}", _exit_code(error))
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Say whether Ctrl-C is behind an error: libraries may turn it into one of their own."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _exit_code(error: BaseException) -> int:

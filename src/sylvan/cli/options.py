@@ -1,7 +1,7 @@
 """Options that several commands share, and what becomes of them."""
 
 import json
-import sys
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -44,8 +44,8 @@ def several(*options: Callable) -> Callable:
 
 file_options = several(
     click.option("--delimiter", help="What is between cells; default: found in the first line."),
-    click.option("--decimal", default=".", show_default=True, help="Decimal sign."),
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of text files."),
+    click.option("--decimal", help="Decimal sign. Default: the model's, or a point."),
+    click.option("--encoding", help="Encoding of text files. Default: the model's, or utf-8."),
 )
 data_options = several(
     click.argument("data", type=FILE),
@@ -58,7 +58,9 @@ data_options = several(
     click.option("--categorical", multiple=True, metavar="COLUMNS", help="Columns to take as categories."),
     click.option("--missing", multiple=True, metavar="TEXT", help="A mark of missing values beside NA, ? and such."),
     click.option("--blank", type=click.Choice(["unknown", "zero"]),
-                 help="What an empty label cell means. Default: unknown; then zeros are trusted."),
+                 help="What an empty label cell means. Default: unknown, and then zeros are trusted; in lists: zero."),
+    click.option("--positive", multiple=True, metavar="TEXT", help="A word for 1 in label cells beside yes and true."),
+    click.option("--negative", multiple=True, metavar="TEXT", help="A word for 0 in label cells beside no and false."),
     click.option("--classes", is_flag=True, help="The label column holds classes, one for each row."),
     click.option("--label-separator", "separator", metavar="TEXT",
                  help="The label column holds lists of labels, with TEXT between them."),
@@ -91,6 +93,9 @@ model_options = several(
                       "top-rate, percentile (as published), tice. A number and top-rate also scale probabilities."),
     click.option("--trees", type=click.IntRange(1), help="Trees of each forest."),
     click.option("--layers", type=click.IntRange(1), help="Most layers."),
+    click.option("--threshold", metavar="NUMBER",
+                 help="Predict labels above this probability. Default: 0.5; calibrated: above half the share recorded, "
+                      "which needs an algorithm that imputes."),
     click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                  help="Any other parameter, such as min_samples_leaf=2 or impute__threshold=0.4."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default="0", metavar="NUMBER",
@@ -113,7 +118,7 @@ def say(text: str, quiet: bool = False) -> None:
 
 def print_json(data: Any) -> None:
     """Print JSON; NaN, which JSON does not have, as null."""
-    click.echo(json.dumps(plain(data), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(plain(data), indent=2))
 
 
 def plain(value: Any) -> Any:
@@ -140,13 +145,26 @@ def check_free(force: bool, *paths: Path | None, inputs: Sequence[Path | None] =
             raise click.UsageError(f"{path} is there already; --force replaces it.")
         if not path.parent.is_dir():
             raise click.UsageError(f"There is no folder {path.parent} for {path.name}.")
+        if not os.access(path.parent, os.W_OK):
+            raise click.UsageError(f"Nothing can be written into the folder {path.parent}: permission denied.")
 
 
 def read_training(options: dict[str, Any]) -> Any:
     """Read the table that the data options name."""
     from sylvan.tables import read_training_table  # noqa: PLC0415 (heavy)
 
-    names = ("label_file", "id", "drop", "categorical", "missing", "blank", "classes", "separator")
+    names = (
+        "label_file",
+        "id",
+        "drop",
+        "categorical",
+        "missing",
+        "blank",
+        "classes",
+        "separator",
+        "positive",
+        "negative",
+    )
     table = read_training_table(
         options["data"], options["labels"] or None, **{name: options[name] for name in names}, **format_of(options)
     )
@@ -155,9 +173,15 @@ def read_training(options: dict[str, Any]) -> Any:
     return table
 
 
-def format_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what the options say about text files."""
-    return {name: options[name] for name in ("delimiter", "decimal", "encoding")}
+def format_of(options: dict[str, Any], about: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return what the options say about text files, or else what a model was fitted with."""
+    known = (about or {}).get("format", {})
+    known = known if isinstance(known, dict) else {}
+    usual = {"decimal": ".", "encoding": "utf-8"} | {
+        name: known[name] for name in ("decimal", "encoding") if name in known
+    }
+    given = {name: options[name] for name in ("delimiter", "decimal", "encoding") if options[name] is not None}
+    return usual | given
 
 
 def make_model(options: dict[str, Any]) -> Any:
@@ -170,6 +194,8 @@ def make_model(options: dict[str, Any]) -> Any:
         given["n_trees"] = options["trees"]
     if options["layers"]:
         given["max_layers"] = options["layers"]
+    if options["threshold"]:
+        given["decision_threshold"] = _value(options["threshold"])
     if options["frequency"]:
         given |= _frequency(name, options["frequency"])
     nested: dict[str, Any] = {}
@@ -241,6 +267,8 @@ def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:
 
 def gigabytes(number: float) -> str:
     """Return bytes in words."""
+    if number < 1e6:
+        return f"{number / 1e3:.0f} kB"
     return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
 
 
@@ -290,18 +318,19 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
         raise TableError(f"{path} holds a {type(model).__name__}, which is no fitted deep forest on a table.")
     if "table" in about:
         try:
-            return model, TableSchema.from_json(about["table"]), about
-        except (KeyError, TypeError) as error:
+            schema = TableSchema.from_json(about["table"])
+            if schema.features != [str(name) for name in model.feature_names_in_]:
+                raise ValueError("its features are not those of the model")
+            return model, schema, about
+        except (ValueError, AttributeError) as error:
             raise TableError(f"{path} cannot be read: its notes about the table make no sense ({error}).") from error
     if not hasattr(model, "feature_names_in_"):
         raise TableError(f"{path} was fitted without names of columns; use it in Python: sylvan.load({str(path)!r}).")
-    names = [str(name) for name in getattr(model, "label_names_in_", [])]
-    cells = LabelCells(names) if len(names) > 1 else LabelCells(names or ["class"], "classes")
+    named = getattr(model, "label_names_in_", None)
+    if model._fitted.kind == "multilabel":  # noqa: SLF001 (what its labels were)
+        cells = LabelCells([f"label_{j}" for j in range(model.n_labels_)] if named is None else [str(n) for n in named])
+    elif named is not None and {str(name) for name in model.classes_} <= {"0", "1", "0.0", "1.0"}:
+        cells = LabelCells([str(name) for name in named])
+    else:
+        cells = LabelCells(["class"] if named is None else [str(name) for name in named], "classes")
     return model, TableSchema([str(name) for name in model.feature_names_in_], cells), about
-
-
-def command_line() -> str:
-    """Return the command as it was typed."""
-    import shlex  # noqa: PLC0415
-
-    return shlex.join(["sylvan", *sys.argv[1:]])

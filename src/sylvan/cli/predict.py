@@ -43,34 +43,56 @@ def predict(**options: Any) -> None:
     from sylvan.tables import TableWriter  # noqa: PLC0415 (heavy)
 
     check_free(options["force"], options["out"], inputs=(options["model"], options["data"]))
-    model, schema, _ = read_model(options["model"])
-    table = open_rows(options["data"], schema, options)
+    model, schema, about = read_model(options["model"])
+    table = open_rows(options["data"], schema, options, about)
     unseen: dict[str, list[str]] = {}
-    n_rows = 0
+    n_rows, n_positive = 0, 0
     with counting("rows", table.n_rows, options["quiet"]) as advance:
         parts = _parts(model, schema, table, options["proba"], unseen)
         if options["out"] is None:
             for number, part in enumerate(parts):
                 click.echo(part.to_csv(index=False, header=number == 0, lineterminator="\n"), nl=False)
                 advance(len(part))
-                n_rows += len(part)
+                n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
         else:
             with TableWriter(options["out"]) as out:
                 for part in parts:
                     out.write(part)
                     advance(len(part))
-                    n_rows += len(part)
+                    n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
     tell_unseen(unseen)
+    if not options["proba"]:
+        tell_few(model, n_rows, n_positive, options["quiet"])
     if options["out"] is not None:
         say(f"{n_rows} rows in {options['out']}.", options["quiet"])
 
 
-def open_rows(path: Path, schema: Any, options: dict[str, Any]) -> Any:
+def _positives(part: Any, model: Any) -> int:
+    """Return how many labels are predicted in a part of the rows."""
+    return int(part.iloc[:, 1:].to_numpy().sum()) if model._fitted.kind == "multilabel" else 0  # noqa: SLF001
+
+
+def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
+    """Say that hardly any label was predicted, compared with those that were recorded, and what to do."""
+    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what the model knows of its rows)
+        return
+    recorded = model._fitted.labels.observed.sum(axis=1).mean()  # noqa: SLF001
+    if n_rows and n_positive < 0.5 * recorded * n_rows:
+        lower = "a smaller --threshold" if model.decision_threshold == "calibrated" else "--threshold calibrated"
+        say(
+            f"Only {n_positive / n_rows:.2f} labels are predicted for each row, where {recorded:.2f} were recorded in the "
+            f"fit: where positives are missing, probabilities are low; {lower} at the fit predicts more; --proba writes "
+            "probabilities.",
+            quiet,
+        )
+
+
+def open_rows(path: Path, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> Any:
     """Open a table of new rows, and say what does not fit the model."""
     from sylvan.tables import open_table  # noqa: PLC0415
     from sylvan.tables.errors import some  # noqa: PLC0415
 
-    table = open_table(path, missing=schema.missing, **format_of(options))
+    table = open_table(path, missing=schema.missing, **format_of(options, about))
     schema.check_columns(table.columns, str(path))
     new = schema.new_columns(table.columns)
     if new:
@@ -98,12 +120,14 @@ def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, l
     import pandas as pd  # noqa: PLC0415
 
     wanted = [*schema.features, *([schema.id] if schema.id in table.columns else [])]
-    size = max(100, _NUMBERS // max(len(schema.features), 1))
+    size = max(100, _NUMBERS // (len(schema.features) + 4 * model.n_labels_))
     for frame in table.chunks(size, wanted, text_columns(schema)):
         X = schema.features_of(frame, unseen)
         found = label_table(model, X, proba)
-        name = schema.id if schema.id in frame else "row" if "row" not in found else "row number"
+        name = schema.id if schema.id in frame else "row"
         index = pd.Series(frame[name] if schema.id in frame else frame.index, index=frame.index)
+        while name in found:  # a label has the same name
+            name += "_"
         yield pd.concat([index.rename(name), found], axis=1)
 
 

@@ -146,7 +146,10 @@ def _cautions(found: Findings, given: Given) -> Iterable[str]:
         few = int(((found.observed < FEW) & np.isfinite(found.frequency)).sum())
         rest = f" For {many(few, 'label')} with fewer than {FEW} recorded positives, c is hardly more than a guess."
         c = "c, the share of positives that the last layer was told of" if found.reestimates else "c"
-        yield f"Probabilities of missing labels are as good as the estimate of {c}.{rest if few else ''}"
+        yield (
+            f"Probabilities of missing labels are as good as the estimate of {c}, and too high where labels are noisy, "
+            f"since labels that were filled in confirm each other in the next layer.{rest if few else ''}"
+        )
     elif found.n_candidates:
         yield (
             "Probabilities of missing labels are too low if positives are missing: the model has no estimate of the "

@@ -65,7 +65,7 @@ def _meaning(found: Findings, filled: bool) -> str:
     if found.frequency is None:
         words[0] += "; it is too low if positives are missing, since the model does not know what share was recorded."
     else:
-        words[0] += "; it is as good as the estimate of c."
+        words[0] += "; it is as good as the estimate of c, and too high where labels are noisy."
     if filled:
         words.append("Layer is the layer that first filled the cell, a dash if none did.")
     return " ".join([*words, "Look at each suggestion before you take it for a fact."])

@@ -20,7 +20,7 @@ def choose_columns(columns: Sequence[str], patterns: str | Iterable[str], what: 
     patterns : str or iterable of str
         Each is a name, a pattern with ``*``, ``?`` or ``[...]``, a range of names ``first:last``, a range of positions
         counted from 1 (``65:72``, ``65:``, ``-8:``), or several of these with commas between them. Names go before
-        patterns, patterns before ranges.
+        patterns, patterns before ranges, ranges of names before positions.
     what : str, default="--labels"
         What a message calls the patterns.
 
@@ -58,14 +58,14 @@ def _matches(columns: Sequence[str], known: set[str], part: str) -> list[str]:
         return [part]
     if any(sign in part for sign in "*?["):
         return [name for name in columns if fnmatchcase(name, part)]
-    positions = _POSITIONS.fullmatch(part)
-    if positions and part != ":":
-        first, last = (int(text) if text else None for text in positions.groups())
-        return _between(columns, first, last)
     for at in (at for at, sign in enumerate(part) if sign == ":"):  # names may have colons of their own
         first_name, last_name = part[:at], part[at + 1 :]
         if first_name in known and last_name in known:
             return list(columns[columns.index(first_name) : columns.index(last_name) + 1])
+    positions = _POSITIONS.fullmatch(part)
+    if positions and part != ":":
+        first, last = (int(text) if text else None for text in positions.groups())
+        return _between(columns, first, last)
     return []
 
 

@@ -4,6 +4,7 @@ A reader knows its columns and rows before it reads any, reads the columns it is
 text: an identifier "007" stays what it is.
 """
 
+import codecs
 import csv
 import gzip
 import os
@@ -21,6 +22,9 @@ import pandas as pd
 
 from sylvan.tables.errors import TableError, some
 
+#: Words for 0 and 1 in a label.
+BITS = {"1": 1.0, "true": 1.0, "yes": 1.0, "y": 1.0, "t": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "n": 0.0, "f": 0.0}
+_NO_CELLS = (list, tuple, dict, set, bytes, np.ndarray)
 #: Cells that mean "missing", beside those that the user names.
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 _ENDINGS = {
@@ -40,6 +44,9 @@ class Table(Protocol):
     """A file of rows."""
 
     path: Path
+
+    def changed(self) -> bool:
+        """Say whether the file is another one than when it was opened."""
 
     @property
     def columns(self) -> list[str]:
@@ -117,14 +124,18 @@ def _near_files(path: Path) -> list[str]:
     return [str(folder / name) for name in get_close_matches(path.name, names, n=1, cutoff=0.7)]
 
 
-def _open_text(path: Path, encoding: str) -> TextIO:
-    encoding = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+def _encoding(name: str) -> str:
+    """Return the name of an encoding as Python has it; UTF-8 as the one that skips a byte order mark."""
     try:
-        "".encode(encoding)
+        found = codecs.lookup(name).name
+        "".encode(found)  # some are not of text
     except LookupError:
-        raise TableError(
-            f"There is no encoding {encoding!r}; common ones are utf-8, latin-1, cp1252, utf-16."
-        ) from None
+        raise TableError(f"There is no encoding {name!r}; some are utf-8, latin-1, cp1252, utf-16.") from None
+    return "utf-8-sig" if found == "utf-8" else found
+
+
+def _open_text(path: Path, encoding: str) -> TextIO:
+    encoding = _encoding(encoding)
     if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding=encoding, newline="")
     return path.open("r", encoding=encoding, newline="")
@@ -181,8 +192,26 @@ def _delimiter(path: Path, given: str | None, encoding: str) -> str:
     return usual if counts[usual] > 1 else best
 
 
+class _Unchanged:
+    """Remembers what a file looked like."""
+
+    path: Path
+    _state: tuple[int, int]
+
+    def _remember(self) -> None:
+        self._state = self._look()
+
+    def _look(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns
+
+    def changed(self) -> bool:
+        """Say whether the file is another one than when it was opened."""
+        return not self.path.exists() or self._look() != self._state
+
+
 @dataclass
-class _Delimited:
+class _Delimited(_Unchanged):
     """Text with a delimiter."""
 
     path: Path
@@ -191,6 +220,9 @@ class _Delimited:
     encoding: str
     missing: Collection[str] = ()
     unnamed: bool = False
+
+    def __post_init__(self) -> None:
+        self._remember()
 
     @cached_property
     def columns(self) -> list[str]:
@@ -229,18 +261,20 @@ class _Delimited:
     ) -> Iterator[pd.DataFrame]:
         """Yield the rows in frames."""
         _ = self.n_rows  # checks the file
-        wanted = self.columns if columns is None else [name for name in self.columns if name in set(columns)]
+        wanted = _wanted(self.columns, columns)
         as_text = set(wanted if raw else text)
         options: dict[str, Any] = {
             "sep": self.delimiter, "decimal": self.decimal, "names": self.columns, "header": 0, "usecols": wanted,
-            "dtype": dict.fromkeys(as_text & set(wanted), str), "encoding": self._pandas_encoding(),
+            "dtype": dict.fromkeys(as_text & set(wanted), str), "encoding": _encoding(self.encoding),
             "skipinitialspace": True, "index_col": False, "low_memory": False, "chunksize": size,
             "skip_blank_lines": len(self.columns) > 1,
         }  # fmt: skip
         if raw:
             options |= {"na_filter": False}
         else:
-            options |= {"na_values": [*MISSING, *self.missing], "keep_default_na": False}
+            # In text only an empty cell is missing for sure: "NA" may be a name.
+            marks = {True: ["", *_not_bits(self.missing)], False: [*MISSING, *self.missing]}
+            options |= {"na_values": {name: marks[name in as_text] for name in wanted}, "keep_default_na": False}
         first = 0
         with warnings.catch_warnings(), _reading(self.path, self.encoding):
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
@@ -252,8 +286,17 @@ class _Delimited:
             except pd.errors.ParserError as error:
                 raise TableError(f"{self.path} cannot be read: {str(error).strip()}") from error
 
-    def _pandas_encoding(self) -> str:
-        return "utf-8-sig" if self.encoding.lower() in ("utf-8", "utf8") else self.encoding
+
+def _wanted(columns: list[str], chosen: Collection[str] | None) -> list[str]:
+    if chosen is None:
+        return columns
+    chosen = set(chosen)
+    return [name for name in columns if name in chosen]
+
+
+def _not_bits(marks: Collection[str]) -> list[str]:
+    """Return the marks of missing values that do not mean 0 or 1 in a label."""
+    return [mark for mark in marks if mark.strip().lower() not in BITS]
 
 
 #: The name of a first column that has none.
@@ -300,7 +343,7 @@ def _numbered(frame: pd.DataFrame, first: int) -> pd.DataFrame:
     return frame
 
 
-class _Parquet:
+class _Parquet(_Unchanged):
     """A Parquet file, read in batches."""
 
     def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
@@ -310,6 +353,7 @@ class _Parquet:
         except ImportError as error:
             raise TableError('Reading Parquet files needs pyarrow: pip install "sylvan[parquet]"') from error
         self.path = path
+        self._remember()
         try:
             self._file = parquet.ParquetFile(path)
         except (ArrowInvalid, OSError) as error:
@@ -326,7 +370,7 @@ class _Parquet:
         self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
     ) -> Iterator[pd.DataFrame]:
         """Yield the rows in frames; values keep their types, but for those of text columns."""
-        wanted = self.columns if columns is None else [name for name in self.columns if name in set(columns)]
+        wanted = _wanted(self.columns, columns)
         first = 0
         stored = ["__index_level_0__" if self.unnamed and name == UNNAMED else name for name in wanted]
         batches = self._file.iter_batches(batch_size=size or max(self.n_rows, 1), columns=stored)
@@ -348,11 +392,13 @@ class _Parquet:
 
 
 def _cleaned(frame: pd.DataFrame, text: Collection[str], missing: Collection[str]) -> pd.DataFrame:
-    frame = pd.DataFrame({name: frame[name].mask(marked(frame[name], missing)) for name in frame.columns})
-    for name in text:
-        if name in frame:
-            frame[name] = as_text(frame[name])
-    return frame
+    text = set(text)
+    columns = {}
+    for name in frame.columns:
+        marks = ["", *_not_bits(missing)] if name in text else missing
+        column = frame[name].mask(marked(frame[name], marks))
+        columns[name] = as_text(column) if name in text else column
+    return pd.DataFrame(columns)
 
 
 def marked(column: pd.Series, missing: Collection[str]) -> Any:
@@ -376,22 +422,29 @@ def as_text(column: pd.Series) -> pd.Series:
     """
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    if pd.api.types.is_float_dtype(column):
-        values = column.dropna()
-        if (values == values.round()).all() and (values.abs() < 2**53).all():
-            column = column.astype("Int64")
     missing = column.isna()
-    return column.astype(str).mask(missing, np.nan)
+    if column.dtype == object:
+        odd = [value for value in column[~missing].head(100) if isinstance(value, _NO_CELLS)]
+        if odd:
+            raise TableError(
+                f"Column {column.name!r} holds a {type(odd[0]).__name__} in a cell; make text or numbers of it, or "
+                f"leave it out (--drop {column.name!r})."
+            )
+    text = column.astype(str)
+    if pd.api.types.is_float_dtype(column):
+        whole = (column == column.round()) & (column.abs() < 2**53)
+        text = text.mask(whole.to_numpy(dtype=bool, na_value=False), text.str.removesuffix(".0"))
+    return text.mask(missing, np.nan)
 
 
-class _Arff:
+class _Arff(_Unchanged):
     """An ARFF file; nominal values are text."""
 
     def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
-        self.missing = missing
         from sylvan.datasets.arff import read_arff_columns  # noqa: PLC0415 (scikit-learn is heavy)
 
-        self.path = path
+        self.path, self.missing = path, missing
+        self._remember()
         try:
             self._frame, self.known_labels = read_arff_columns(path)
         except (ValueError, ImportError) as error:
@@ -403,9 +456,19 @@ class _Arff:
         self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
     ) -> Iterator[pd.DataFrame]:
         """Yield the rows in frames."""
-        wanted = self.columns if columns is None else [name for name in self.columns if name in set(columns)]
+        wanted = _wanted(self.columns, columns)
         for first in range(0, self.n_rows, size or self.n_rows):
             frame = self._frame[wanted].iloc[first : first + (size or self.n_rows)].copy()
-            if not raw:
-                frame = _cleaned(frame, text, self.missing)
+            frame = _with_integers(frame) if raw else _cleaned(frame, text, self.missing)
             yield _numbered(frame, first)
+
+
+def _with_integers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns of whole numbers as such: ARFF does not tell 5 from 5.0, but a table that is written does."""
+    for name in frame.columns:
+        values = frame[name]
+        if pd.api.types.is_float_dtype(values):
+            known = values.dropna()
+            if ((known == known.round()) & (known.abs() < 2**53)).all():
+                frame[name] = values.astype("Int64")
+    return frame

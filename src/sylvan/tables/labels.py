@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from sylvan.tables.errors import TableError, some
-from sylvan.tables.files import MISSING
+from sylvan.tables.files import BITS, MISSING
 
-_POSITIVE = frozenset({"1", "true", "yes", "y", "t"})
-_NEGATIVE = frozenset({"0", "false", "no", "n", "f"})
 _MISSING = frozenset(MISSING)
+_EMPTY_LIST = ("", "?", "nan", "<NA>")  # the last two are what pandas calls an empty cell; "NA" may be a label
+
+
+KINDS = ("bits", "lists", "classes")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class LabelCells:
         What an empty cell means.
     names : list of str, optional
         Labels, where lists may name no others.
+    own_words : dict of str to int
+        Further words for 1 and 0, in lower case.
     words : dict of str to str
         For each column of 0/1 the word that stands for 1, found by `read`.
 
@@ -53,6 +57,7 @@ class LabelCells:
     separator: str = ";"
     blank: str = "unknown"
     names: list[str] | None = None
+    own_words: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict, compare=False)
 
     def read(self, frame: pd.DataFrame) -> Any:
@@ -69,7 +74,7 @@ class LabelCells:
         bits = np.empty(len(distinct) + 1)
         bits[-1] = np.nan if self.blank == "unknown" else 0.0  # factorize gives -1 to missing cells
         for at, value in enumerate(distinct):
-            bits[at] = bit = _bit(value, self.blank)
+            bits[at] = bit = _bit(value, self.blank, self.own_words)
             if bit == bit and bit not in (0.0, 1.0):
                 row = column.index[int(np.flatnonzero(codes == at)[0])]
                 raise TableError(self._not_a_bit(str(column.name), value, row))
@@ -81,17 +86,18 @@ class LabelCells:
         text = f"Label {name!r} has the value {str(value)[:60]!r} in row {row}; labels are 0/1, yes/no or true/false"
         if len(self.columns) == 1:
             return f"{text}. If the column holds classes, add --classes; if lists, --label-separator ';'."
-        return f"{text}, empty where unknown."
+        return f"{text}, empty where unknown; --positive and --negative name other words."
 
     def _read_lists(self, column: pd.Series) -> pd.DataFrame:
-        column = column.mask(column.astype(object).map(lambda text: str(text).strip() in _MISSING))
+        column = column.mask(column.astype(object).map(lambda text: str(text).strip() in _EMPTY_LIST))
         parts = column.astype(object).where(column.notna(), "").map(self._split)
         long = parts.explode().dropna()
         seen = list(dict.fromkeys(long.tolist()))
         if not seen and self.names is None:
             raise TableError(f"Column {self.columns[0]!r} holds no label at all.")
         names = seen if self.names is None else self.names
-        new = [name for name in seen if name not in set(names)]
+        known = set(names)
+        new = [name for name in seen if name not in known]
         if new:
             row = long.index[int(np.flatnonzero((long == new[0]).to_numpy())[0])]
             raise TableError(f"Column {self.columns[0]!r} has the label {new[0]!r} in row {row}, which is new.")
@@ -121,7 +127,7 @@ class LabelCells:
         if self.kind == "lists":
             column = frame[self.columns[0]].astype(object).tolist()
             for at, label in zip(row, labels):
-                old = self._split("" if str(column[at]).strip() in _MISSING or column[at] is None else column[at])
+                old = self._split("" if column[at] is None or str(column[at]).strip() in _EMPTY_LIST else column[at])
                 column[at] = self.separator.join([*old, label])
             frame[self.columns[0]] = column
             return frame
@@ -141,22 +147,22 @@ class LabelCells:
         """Return what `LabelCells(**...)` needs, for a model file."""
         return {
             "columns": self.columns, "kind": self.kind, "separator": self.separator, "blank": self.blank,
-            "names": self.names,
+            "names": self.names, "own_words": self.own_words,
         }  # fmt: skip
 
 
-def _bit(value: Any, blank: str) -> float:
+def _bit(value: Any, blank: str, own_words: dict[str, int]) -> float:
     """Return 0.0, 1.0, NaN for a missing mark, or 2.0 for something else."""
     text = str(value).strip()
     lowered = text.lower()
-    if lowered in _POSITIVE:
-        return 1.0
-    if lowered in _NEGATIVE:
-        return 0.0
+    if lowered in own_words:
+        return float(own_words[lowered])
+    if lowered in BITS:
+        return BITS[lowered]
     if text in _MISSING:
         return np.nan if blank == "unknown" else 0.0
     try:
-        number = float(text)
+        number = float(text.replace(",", "."))
     except ValueError:
         return 2.0
     return number if number in (0.0, 1.0) else 2.0

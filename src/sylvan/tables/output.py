@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,6 +32,8 @@ class TableWriter:
         Ends in `.csv`, `.tsv` (also with `.gz`) or `.parquet`.
     delimiter : str or None, default=None
         What is between the cells of a text file; None: a tab in `.tsv`, else a comma.
+    encoding : str, default="utf-8"
+        Of a text file.
 
     Examples
     --------
@@ -46,8 +49,8 @@ class TableWriter:
     'a\\n1\\n2\\n'
     """
 
-    def __init__(self, path: str | os.PathLike[str], delimiter: str | None = None) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | os.PathLike[str], delimiter: str | None = None, encoding: str = "utf-8") -> None:
+        self.path, self.encoding = Path(path), encoding
         check_output(self.path)
         tabs = self.path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
         self.delimiter = delimiter or ("\t" if tabs else ",")
@@ -72,7 +75,10 @@ class TableWriter:
             text = frame.to_csv(
                 index=False, header=not self._n_parts, sep=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL
             )
-        self._sink.write(text.encode("utf-8"))
+        if self._n_parts and self.encoding.lower().replace("_", "-") == "utf-16":
+            self._sink.write(text.encode("utf-16")[2:])  # the mark at the beginning comes once
+        else:
+            self._sink.write(text.encode(self.encoding))
         self._n_parts += 1
 
     @property
@@ -80,11 +86,9 @@ class TableWriter:
         return self.path.name.lower().endswith((".parquet", ".pq"))
 
     def _write_parquet(self, frame: pd.DataFrame) -> None:
-        try:
-            import pyarrow  # noqa: PLC0415 (an extra)
-            from pyarrow import parquet  # noqa: PLC0415
-        except ImportError as error:
-            raise TableError('Writing Parquet files needs pyarrow: pip install "sylvan[parquet]"') from error
+        import pyarrow  # noqa: PLC0415 (an extra; `check_output` has looked for it)
+        from pyarrow import parquet  # noqa: PLC0415
+
         if self._sink is None:
             # Without what pandas writes about its own types: the file has types enough.
             part = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
@@ -121,6 +125,8 @@ def check_output(path: Path) -> None:
     name = path.name.lower()
     if not name.removesuffix(".gz").endswith(_KINDS) or name.endswith((".parquet.gz", ".pq.gz")):
         raise TableError(f"{path}: tables can be written as {', '.join(_KINDS)} (text also with .gz).")
+    if name.endswith((".parquet", ".pq")) and find_spec("pyarrow") is None:
+        raise TableError('Writing Parquet files needs pyarrow: pip install "sylvan[parquet]"')
 
 
 def _kind(path: Path) -> str:
@@ -148,8 +154,12 @@ def write_completed(
     rows = np.asarray(rows, dtype=np.intp)
     wanted = np.asarray(labels, dtype=object)
     first = 0
-    same_kind = _kind(Path(path)) == _kind(source.path)  # then cells stay apart as they were
-    with TableWriter(path, getattr(source, "delimiter", None) if same_kind else None) as out:
+    if source.changed():
+        raise TableError(f"{source.path} was changed while the model was fitted; nothing is written.")
+    written = {}
+    if _kind(Path(path)) == _kind(source.path):  # then it is written as it was
+        written = {name: getattr(source, name) for name in ("delimiter", "encoding") if hasattr(source, name)}
+    with TableWriter(path, **written) as out:
         for frame in source.chunks(_ROWS, raw=True):
             here = (rows >= first) & (rows < first + len(frame))
             done = cells.completed(frame, rows[here] - first, list(wanted[here]))

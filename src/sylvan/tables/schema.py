@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from sylvan.tables.errors import TableError, some
-from sylvan.tables.files import as_text, marked
-from sylvan.tables.labels import LabelCells
+from sylvan.tables.files import MISSING, as_text, marked
+from sylvan.tables.labels import KINDS, LabelCells
 
 _MOST_CATEGORIES = 100
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class TableSchema:
         -------
         DataFrame of floats, NaN where a value is missing
         """
-        self.check_columns([str(name) for name in frame.columns])
+        self.check_columns({str(name) for name in frame.columns})
         columns = {}
         for name in self.features:
             column = clean(frame[name], self.missing)
@@ -70,9 +71,10 @@ class TableSchema:
 
     def check_columns(self, columns: Collection[str], what: str = "The table") -> None:
         """Refuse a table in which features are missing; the message says which names are close."""
-        absent = [name for name in self.features if name not in set(columns)]
+        there = set(columns)
+        absent = [name for name in self.features if name not in there]
         if absent:
-            others = [name for name in columns if name not in set(self.features)]
+            others = sorted(there - set(self.features))
             near = get_close_matches(absent[0], others, n=1, cutoff=0.7)
             hint = f" Is {absent[0]!r} now called {near[0]!r}?" if near else ""
             raise TableError(f"{what} lacks columns that the model was fitted with: {some(absent)}.{hint}")
@@ -91,8 +93,34 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "TableSchema":
-        """Make a schema of what `to_json` returned."""
-        return cls(**(data | {"labels": LabelCells(**data["labels"])}))
+        """Make a schema of what `to_json` returned; a ValueError says what is not as it should be."""
+        try:
+            labels = data["labels"]
+            good = {
+                "features": _are_texts(data["features"]),
+                "labels": _are_texts(labels["columns"]) and labels["columns"] and labels["kind"] in KINDS,
+                "names": labels["names"] is None or _are_texts(labels["names"]),
+                "separator": isinstance(labels["separator"], str) and labels["separator"] != "",
+                "blank": labels["blank"] in ("unknown", "zero"),
+                "words": isinstance(labels["own_words"], dict) and set(labels["own_words"].values()) <= {0, 1},
+                "id": data["id"] is None or isinstance(data["id"], str),
+                "categories": isinstance(data["categories"], dict)
+                and all(_are_texts(values) for values in data["categories"].values()),
+                "missing": isinstance(data["missing"], list) and all(isinstance(mark, str) for mark in data["missing"]),
+            }
+            wrong = [name for name, is_good in good.items() if not is_good]
+            if wrong:
+                raise ValueError(f"{wrong[0]} is not as it should be")
+            return cls(**(data | {"labels": LabelCells(**labels)}))
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{error}") from error
+
+
+def _are_texts(values: Any) -> bool:
+    """Say whether something is a list of distinct texts."""
+    return (
+        isinstance(values, list) and all(isinstance(each, str) for each in values) and len(set(values)) == len(values)
+    )
 
 
 def learn_features(
@@ -108,7 +136,7 @@ def learn_features(
     for name in frame.columns:
         column = clean(frame[name], missing)
         if name in categorical:
-            categories[name] = sorted(as_text(column).dropna().unique().tolist())
+            categories[name] = sorted(category_text(column).dropna().unique().tolist())
             continue
         if pd.api.types.is_numeric_dtype(column):
             continue
@@ -118,19 +146,16 @@ def learn_features(
             continue
         if parsed.notna().mean() >= 0.5:
             raise TableError(_mixed(name, values, parsed))
+        _refuse_commas(name, values)
         distinct = values.unique()
         if len(distinct) <= min(_MOST_CATEGORIES, max(2, len(values) // 2)):
-            categories[name] = sorted(distinct.tolist())
+            categories[name] = sorted(category_text(values).unique().tolist())
             found.append(name)
         else:
             refused.append((name, values))
     if refused:
         name, values = refused[0]
         names = ",".join(name for name, _ in refused)
-        if values.map(lambda text: bool(_DECIMAL_COMMA.fullmatch(text))).mean() > 0.5:
-            raise TableError(
-                f"Column {name!r} has numbers like {values.iloc[0]!r}: say --decimal , (and --delimiter ;)."
-            )
         raise TableError(
             f"Feature columns hold text: {some([name for name, _ in refused])} (e.g. {str(values.iloc[0])[:40]!r}, "
             f"{values.nunique()} different values). Leave them out (--drop {names!r}), or encode them as categories "
@@ -142,10 +167,30 @@ def learn_features(
     return categories, notes
 
 
+def _refuse_commas(name: str, values: pd.Series) -> None:
+    """Refuse a column of numbers with commas, which would make categories in a strange order."""
+    if values.str.fullmatch(_THOUSANDS).all():
+        raise TableError(
+            f"Column {name!r} has numbers like {values.iloc[0]!r}: remove the separators of thousands, or, if these "
+            "are decimal commas, say --decimal ,"
+        )
+    commas = values.str.fullmatch(_DECIMAL_COMMA)
+    if commas.mean() > 0.5:
+        odd = "" if commas.all() else f" (but {values[~commas].iloc[0]!r} in row {values[~commas].index[0]})"
+        raise TableError(f"Column {name!r} has numbers like {values[commas].iloc[0]!r}: say --decimal ,{odd}")
+
+
+def category_text(column: pd.Series) -> pd.Series:
+    """Return values as text in one way, whatever file they come from: 1.0 is 1."""
+    return as_text(column).str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+
+
 def clean(column: pd.Series, missing: Collection[str]) -> pd.Series:
-    """Return a column with the user's marks of missing values as missing; what is no number or text is refused."""
+    """Return a column with marks of missing values as missing; what is no number or text is refused."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = as_text(column)
+    if not pd.api.types.is_numeric_dtype(column):
+        missing = [*MISSING, *missing]
     if missing:
         column = column.mask(marked(column, missing))
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
@@ -158,11 +203,6 @@ def clean(column: pd.Series, missing: Collection[str]) -> pd.Series:
 
 def _text_values(column: pd.Series) -> pd.Series:
     values = column.dropna()
-    odd = [value for value in values.head(100) if isinstance(value, (list, tuple, dict, set, np.ndarray, bytes))]
-    if odd:
-        raise TableError(
-            f"Column {column.name!r} holds a {type(odd[0]).__name__} in a cell; leave it out (--drop {column.name!r})."
-        )
     return as_text(values)
 
 
@@ -182,9 +222,12 @@ def numbers(column: pd.Series) -> np.ndarray:
         parsed = _parsed(values)
         if parsed.isna().any():
             bad = values[parsed.isna()]
+            text = str(bad.iloc[0])[:40]
+            comma = _DECIMAL_COMMA.fullmatch(text)
             raise TableError(
-                f"Column {str(column.name)!r} holds numbers, but {str(bad.iloc[0])[:40]!r} in row {bad.index[0]} "
-                f"({len(bad)} such cells); leave cells empty that mean missing."
+                f"Column {str(column.name)!r} holds numbers, but {text!r} in row {bad.index[0]} ({len(bad)} such "
+                "cells); "
+                + ("is that a decimal comma (--decimal ,)?" if comma else "leave cells empty that mean missing.")
             )
         made = np.full(len(column), np.nan)
         made[column.notna().to_numpy()] = parsed.to_numpy(dtype=np.float64)
@@ -207,7 +250,7 @@ def _mixed(name: str, values: pd.Series, parsed: pd.Series) -> str:
 
 def _codes(column: pd.Series, categories: list[str]) -> tuple[np.ndarray, list[str]]:
     """Return positions in the categories, NaN for missing values and for new ones, which are returned, too."""
-    values = as_text(column)
+    values = category_text(column)
     at = pd.Index(categories, dtype=object).get_indexer(pd.Index(values.astype(object)))
     known = values.notna().to_numpy()
     new = values[known & (at < 0)].unique().tolist()

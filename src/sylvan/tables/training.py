@@ -1,7 +1,7 @@
 """Read what a model is fitted with: one file, or one of features and one of labels."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ def read_training_table(
     blank: str | None = None,
     classes: bool = False,
     separator: str | None = None,
+    positive: Iterable[str] = (),
+    negative: Iterable[str] = (),
     **file_options: Any,
 ) -> TrainingTable:
     """Read features and labels.
@@ -79,6 +81,8 @@ def read_training_table(
         Whether the one label column holds classes.
     separator : str, optional
         What is between names if the one label column holds lists of labels.
+    positive, negative : iterable of str
+        Words for 1 and 0 in label cells, beside yes/no and true/false.
     **file_options : delimiter, decimal, encoding of `open_table`
 
     Returns
@@ -121,17 +125,24 @@ def read_training_table(
     if other is not None and name not in other.columns:
         if id not in (None, NO_ID):
             raise TableError(f"{label_file} has no column {name!r} (--id); its columns are {some(other.columns, 8)}.")
+        if id is None:
+            _refuse_order(table, other, chosen if labels else ())
         notes.append("Labels are matched to rows by their order.")
     if name in chosen:
         raise TableError(f"Column {name!r} names the rows (--id) and is a label, too; choose one.")
     cells = _cells(chosen, classes, separator, blank)
-    features = [each for each in columns if each != name and (other is not None or each not in chosen)]
-    both = [each for each in features if each in chosen]
+    cells.own_words.update(
+        {word.strip().lower(): 1 for word in positive} | {word.strip().lower(): 0 for word in negative}
+    )
+    labelled = set(chosen)
+    features = [each for each in columns if each != name and (other is not None or each not in labelled)]
+    both = [each for each in features if each in labelled]
     if both:
         raise TableError(f"{path} has columns of the same name as labels in {label_file}: {some(both)}; --drop them.")
     if not features:
         raise TableError(f"{path} has no feature column beside labels{' and id' if name else ''}.")
-    forced = [each for each in choose_columns(table.columns, categorical, "--categorical") if each in features]
+    used = set(features)
+    forced = [each for each in choose_columns(table.columns, categorical, "--categorical") if each in used]
     text = [*forced, *([name] if name else []), *(chosen if other is None else [])]
     frame = _whole(table, columns, text)
     rows = _row_names(frame, name, str(path))
@@ -145,6 +156,12 @@ def read_training_table(
         source = other
         Y, source_rows = _join(other, cells, name, rows, str(path))
     check_labels(Y)
+    if Y.ndim == 2 and Y.isna().to_numpy().any():
+        empty, zeros = int(Y.isna().to_numpy().sum()), int((Y == 0).to_numpy().sum())
+        notes.append(
+            f"{empty} label cells are empty: only these may be filled, and {zeros} zeros are trusted (--blank zero: "
+            "empty means 0, and all zeros may be missing labels)."
+        )
     if cells.kind == "lists":
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
     return TrainingTable(X, Y.set_axis(rows), schema, source, source_rows, [*notes, *more])
@@ -165,6 +182,9 @@ def _id_column(table: Table, columns: list[str], wanted: str | None, notes: list
         return None
     values = _whole(table, usual[:1], usual[:1])[usual[0]]
     if values.isna().any() or not values.is_unique:
+        notes.append(
+            f"Column {usual[0]!r} has empty or equal values and is taken as a feature; --drop it if it is none."
+        )
         return None
     notes.append(f"Column {usual[0]!r} names the rows (--id - takes it as a feature).")
     return usual[0]
@@ -173,7 +193,8 @@ def _id_column(table: Table, columns: list[str], wanted: str | None, notes: list
 def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str] | None) -> list[str]:
     if labels:
         named = choose_columns(table.columns, labels, "--labels")
-        chosen = [name for name in named if name in columns]
+        left = set(columns)
+        chosen = [name for name in named if name in left]
         if not chosen:
             raise TableError(f"All label columns are left out by --drop: {some(named)}.")
         return chosen
@@ -181,7 +202,8 @@ def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str]
         return choose_columns(columns, _LABEL_PREFIX)
     known = getattr(table, "known_labels", None)
     if known:
-        return [name for name in columns if name in set(known)]
+        known = set(known)
+        return [name for name in columns if name in known]
     raise TableError(
         f"Which columns of {table.path} are labels? Say --labels NAME, 'tag_*', 'first:last' or '-8:'; "
         f"the columns are {some(columns, 8)}."
@@ -200,6 +222,8 @@ def _cells(chosen: list[str], classes: bool, separator: str | None, blank: str |
     if (classes or separator is not None) and len(chosen) != 1:
         what = "--classes" if classes else "--label-separator"
         raise TableError(f"{what} needs one label column, but {len(chosen)} were chosen: {some(chosen)}.")
+    if separator == "":
+        raise TableError("--label-separator must not be empty.")
     if separator is not None:
         return LabelCells(chosen, "lists", separator, blank or "zero")
     return LabelCells(chosen, "classes" if classes else "bits", blank=blank or "unknown")
@@ -217,6 +241,18 @@ def _row_names(frame: pd.DataFrame, name: str | None, path: str) -> pd.Index:
             f"{path}: the id {twice.iloc[0]!r} in column {name!r} occurs twice, again in row {twice.index[0]}."
         )
     return pd.Index(values.tolist(), dtype=object)
+
+
+def _refuse_order(table: Table, other: Table, labels: Collection[str]) -> None:
+    """Refuse to match rows by their order if the files have a column in common that may name them."""
+    labels = set(labels)
+    theirs = {name.lower() for name in other.columns if name not in labels}
+    common = [name for name in table.columns if name.lower() in theirs]
+    if common:
+        raise TableError(
+            f"{table.path} and {other.path} both have a column {common[0]!r}: say --id {common[0]} to match rows by it "
+            "(its name must be the same in both), or --id - to match them by their order."
+        )
 
 
 def _join(other: Table, cells: LabelCells, name: str | None, rows: pd.Index, path: str) -> tuple[Any, pd.Index]:
@@ -251,4 +287,6 @@ def read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file
     if absent:
         raise TableError(f"{label_file} lacks label columns of the model: {some(absent)}.")
     name = schema.id if schema.id in frame else None
+    if name is None or name not in other.columns:
+        _refuse_order(open_table(path, **options), other, cells.columns)
     return _join(other, cells, name, _row_names(frame, name, str(path)), str(path))[0].set_axis(frame.index)
