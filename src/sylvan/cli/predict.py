@@ -80,9 +80,9 @@ def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
     if n_rows and n_positive < 0.5 * recorded * n_rows:
         lower = "a smaller --threshold" if model.decision_threshold == "calibrated" else "--threshold calibrated"
         say(
-            f"Only {n_positive / n_rows:.2f} labels are predicted for each row, where {recorded:.2f} were recorded in the "
-            f"fit: where positives are missing, probabilities are low; {lower} at the fit predicts more; --proba writes "
-            "probabilities.",
+            f"Only {n_positive / n_rows:.2f} labels are predicted for each row, where {recorded:.2f} were recorded in "
+            f"the fit: where positives are missing, probabilities are low; {lower} at the fit predicts more; --proba "
+            "writes probabilities.",
             quiet,
         )
 
