@@ -1,12 +1,14 @@
 """What is wrong is said in one line; nothing is written, and what was there stays."""
 
 import contextlib
+import ctypes
 import errno
 import os
 import resource
 import signal
 import struct
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -14,6 +16,7 @@ import pandas as pd
 import pytest
 
 import sylvan
+import sylvan.cli.main as main
 from cli.running import (
     ENVIRONMENT,
     LABELS,
@@ -325,6 +328,21 @@ def test_ctrl_c_during_a_fit(tmp_path):
     lines = [line for line in errors.splitlines() if not line.startswith(("Column", "Text columns", "Warning: "))]
     assert lines == ["Stopped."]
     assert [path.name for path in contents(tmp_path) if path.name.endswith(".part") or path.name == "m.sylvan"] == []
+
+
+def test_ctrl_c_in_a_callback_of_c_is_not_lost(capsys):
+    """Kernels are loaded with such callbacks, in which Python can only report an interrupt."""
+
+    def callback():
+        signal.raise_signal(signal.SIGINT)
+        return 0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "unraisablehook", main.repeat_interrupt)
+        ctypes.CFUNCTYPE(ctypes.c_int)(callback)()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(30)
+    assert capsys.readouterr().err == ""
 
 
 def test_ctrl_c_while_writing(songs, tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """The group of all commands, and how errors are told."""
 
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from difflib import get_close_matches
@@ -72,6 +74,7 @@ class _Sylvan(click.Group):
             _end("Stopped.", 130)
 
     def invoke(self, ctx: click.Context) -> Any:
+        sys.unraisablehook = repeat_interrupt
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -98,6 +101,21 @@ class _Sylvan(click.Group):
             else:
                 text = str(error).strip() or type(error).__name__
             _end(f"Error: {_one_line(text)}", _exit_code(error))
+
+
+def _interrupt() -> None:
+    if hasattr(signal, "pthread_kill"):  # wakes the main thread, too
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
+
+
+def repeat_interrupt(lost: Any) -> None:
+    """Repeat a Ctrl-C that came while a library was called back by C, where Python can only report it."""
+    if lost.exc_type is not None and issubclass(lost.exc_type, KeyboardInterrupt):
+        threading.Timer(0.05, _interrupt).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _interrupted(error: BaseException | None) -> bool:
