@@ -55,7 +55,7 @@ def impute(**options: Any) -> None:
 
     A 1 stays a 1; a 0 means "not recorded" and may become a 1. If label cells are empty, only these may be filled, and
     zeros are trusted (--blank zero: empty means 0). All other cells of the table stay as they are. What the algorithm
-    is sure of is added; --min-proba or --max-per-label choose by probability instead.
+    is sure of is added; --min-proba chooses by probability instead, and --max-per-label limits either.
     """
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
     check_free(options["force"], *outputs, inputs=(options["data"], options["label_file"]))
