@@ -440,3 +440,27 @@ def test_the_reader_and_the_command_read_the_same(songs):
     table = read_training_table(songs.folder / "songs.csv", "tag_*")
     assert table.X.index.tolist() == songs.frame["id"].tolist()
     pd.testing.assert_frame_equal(table.X.reset_index(drop=True), features_of(songs.frame))
+
+
+def test_evaluate_takes_a_whole_table_for_the_labels(songs, tmp_path):
+    """Columns that are features of the model are no ids; another one in both files may be, and is not ignored."""
+    features = songs.new.drop(columns=["id"])
+    features.drop(columns=LABELS).to_csv(tmp_path / "x.csv", index=False)
+    features.to_csv(tmp_path / "whole.csv", index=False)
+    whole = done(call(songs.folder, "evaluate", "songs.sylvan", tmp_path / "whole.csv", "--json"))
+    apart = done(
+        call(
+            songs.folder,
+            "evaluate",
+            "songs.sylvan",
+            tmp_path / "x.csv",
+            "--label-file",
+            tmp_path / "whole.csv",
+            "--json",
+        )
+    )
+    assert apart.stdout == whole.stdout
+    for name, table in (("x.csv", features.drop(columns=LABELS)), ("whole.csv", features)):
+        table.assign(key=range(len(table))).to_csv(tmp_path / name, index=False)
+    found = call(songs.folder, "evaluate", "songs.sylvan", tmp_path / "x.csv", "--label-file", tmp_path / "whole.csv")
+    assert "both have a column 'key': the model does not match rows by it; leave it out" in error_of(found)

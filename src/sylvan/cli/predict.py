@@ -47,24 +47,35 @@ def predict(**options: Any) -> None:
     table = open_rows(options["data"], schema, options, about)
     unseen: dict[str, list[str]] = {}
     n_rows, n_positive = 0, 0
-    with counting("rows", table.n_rows, options["quiet"]) as advance:
-        parts = _parts(model, schema, table, options["proba"], unseen)
-        if options["out"] is None:
-            for number, part in enumerate(parts):
-                click.echo(part.to_csv(index=False, header=number == 0, lineterminator="\n"), nl=False)
-                advance(len(part))
-                n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
-        else:
-            with TableWriter(options["out"]) as out:
-                for part in parts:
-                    out.write(part)
-                    advance(len(part))
-                    n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
+    writer = _Printer() if options["out"] is None else TableWriter(options["out"])
+    with counting("rows", table.n_rows, options["quiet"]) as advance, writer as out:
+        for part in _parts(model, schema, table, options["proba"], unseen):
+            out.write(part)
+            advance(len(part))
+            n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
     tell_unseen(unseen)
     if not options["proba"]:
         tell_few(model, n_rows, n_positive, options["quiet"])
     if options["out"] is not None:
         say(f"{n_rows} rows in {options['out']}.", options["quiet"])
+
+
+class _Printer:
+    """Writes a table in parts to standard output."""
+
+    def __init__(self) -> None:
+        self.header = True
+
+    def __enter__(self) -> "_Printer":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def write(self, frame: Any) -> None:
+        """Write further rows."""
+        click.echo(frame.to_csv(index=False, header=self.header, lineterminator="\n"), nl=False)
+        self.header = False
 
 
 def _positives(part: Any, model: Any) -> int:
@@ -138,12 +149,12 @@ def label_table(model: Any, X: Any, proba: bool) -> Any:
     values = model.predict_proba(X).round(6) if proba else model.predict(X)
     if values.ndim == 1:
         return pd.DataFrame({"prediction": values}, index=X.index)
-    multilabel = not hasattr(model.classes_, "dtype") or model.classes_.ndim != 1
-    names = label_names(model) if multilabel else [str(name) for name in model.classes_]
-    return pd.DataFrame(values, index=X.index, columns=names)
+    return pd.DataFrame(values, index=X.index, columns=_names(model))
 
 
-def label_names(model: Any) -> list[str]:
-    """Return what labels are called."""
+def _names(model: Any) -> list[str]:
+    """Return what labels, or classes, are called."""
+    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what its labels were)
+        return [str(name) for name in model.classes_]
     names = getattr(model, "label_names_in_", None)
     return [f"label_{j}" for j in range(model.n_labels_)] if names is None else [str(name) for name in names]

@@ -126,14 +126,13 @@ def read_training_table(
         if id not in (None, NO_ID):
             raise TableError(f"{label_file} has no column {name!r} (--id); its columns are {some(other.columns, 8)}.")
         if id is None:
-            _refuse_order(table, other, chosen if labels else ())
+            ways = "(its name must be the same in both), or --id - to match them by their order"
+            _refuse_order(table, other, chosen if labels else (), "say --id {0} to match rows by it " + ways)
         notes.append("Labels are matched to rows by their order.")
     if name in chosen:
         raise TableError(f"Column {name!r} names the rows (--id) and is a label, too; choose one.")
-    cells = _cells(chosen, classes, separator, blank)
-    cells.own_words.update(
-        {word.strip().lower(): 1 for word in positive} | {word.strip().lower(): 0 for word in negative}
-    )
+    words = {word.strip().lower(): 1 for word in positive} | {word.strip().lower(): 0 for word in negative}
+    cells = _cells(chosen, classes, separator, blank, words)
     labelled = set(chosen)
     features = [each for each in columns if each != name and (other is not None or each not in labelled)]
     both = [each for each in features if each in labelled]
@@ -156,15 +155,22 @@ def read_training_table(
         source = other
         Y, source_rows = _join(other, cells, name, rows, str(path))
     check_labels(Y)
-    if Y.ndim == 2 and Y.isna().to_numpy().any():
-        empty, zeros = int(Y.isna().to_numpy().sum()), int((Y == 0).to_numpy().sum())
-        notes.append(
-            f"{empty} label cells are empty: only these may be filled, and {zeros} zeros are trusted (--blank zero: "
-            "empty means 0, and all zeros may be missing labels)."
-        )
+    notes += _note_on_empty(Y)
     if cells.kind == "lists":
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
     return TrainingTable(X, Y.set_axis(rows), schema, source, source_rows, [*notes, *more])
+
+
+def _note_on_empty(Y: Any) -> list[str]:
+    """Say what empty label cells mean for all others."""
+    empty = int(Y.isna().to_numpy().sum())
+    if not empty:
+        return []
+    zeros = int((Y == 0).to_numpy().sum())
+    return [
+        f"{empty} label cells are empty: only these may be filled, and {zeros} zeros are trusted (--blank zero: empty "
+        "means 0, and all zeros may be missing labels)."
+    ]
 
 
 def _whole(table: Table, columns: Iterable[str], text: Iterable[str]) -> pd.DataFrame:
@@ -216,7 +222,9 @@ def _label_columns_of_file(other: Table, labels: str | Iterable[str] | None, nam
     return [each for each in other.columns if each not in (name, UNNAMED) and each.lower() != "id"]
 
 
-def _cells(chosen: list[str], classes: bool, separator: str | None, blank: str | None) -> LabelCells:
+def _cells(
+    chosen: list[str], classes: bool, separator: str | None, blank: str | None, words: dict[str, int]
+) -> LabelCells:
     if classes and separator is not None:
         raise TableError("A label column holds classes (--classes) or lists (--label-separator), not both.")
     if (classes or separator is not None) and len(chosen) != 1:
@@ -226,7 +234,7 @@ def _cells(chosen: list[str], classes: bool, separator: str | None, blank: str |
         raise TableError("--label-separator must not be empty.")
     if separator is not None:
         return LabelCells(chosen, "lists", separator, blank or "zero")
-    return LabelCells(chosen, "classes" if classes else "bits", blank=blank or "unknown")
+    return LabelCells(chosen, "classes" if classes else "bits", blank=blank or "unknown", own_words=words)
 
 
 def _row_names(frame: pd.DataFrame, name: str | None, path: str) -> pd.Index:
@@ -243,16 +251,14 @@ def _row_names(frame: pd.DataFrame, name: str | None, path: str) -> pd.Index:
     return pd.Index(values.tolist(), dtype=object)
 
 
-def _refuse_order(table: Table, other: Table, labels: Collection[str]) -> None:
-    """Refuse to match rows by their order if the files have a column in common that may name them."""
-    labels = set(labels)
-    theirs = {name.lower() for name in other.columns if name not in labels}
+def _refuse_order(table: Table, other: Table, known: Collection[str], remedy: str) -> None:
+    """Refuse to match rows by their order if the files have a column in common, not yet known, that may name them."""
+    known = set(known)
+    theirs = {name.lower() for name in other.columns if name not in known}
     common = [name for name in table.columns if name.lower() in theirs]
     if common:
-        raise TableError(
-            f"{table.path} and {other.path} both have a column {common[0]!r}: say --id {common[0]} to match rows by it "
-            "(its name must be the same in both), or --id - to match them by their order."
-        )
+        what = f"{table.path} and {other.path} both have a column {common[0]!r}"
+        raise TableError(f"{what}: {remedy.format(common[0])}.")
 
 
 def _join(other: Table, cells: LabelCells, name: str | None, rows: pd.Index, path: str) -> tuple[Any, pd.Index]:
@@ -288,5 +294,6 @@ def read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file
         raise TableError(f"{label_file} lacks label columns of the model: {some(absent)}.")
     name = schema.id if schema.id in frame else None
     if name is None or name not in other.columns:
-        _refuse_order(open_table(path, **options), other, cells.columns)
+        remedy = "the model does not match rows by it; leave it out of one of them to match rows by their order"
+        _refuse_order(open_table(path, **options), other, [*cells.columns, *schema.features], remedy)
     return _join(other, cells, name, _row_names(frame, name, str(path)), str(path))[0].set_axis(frame.index)
