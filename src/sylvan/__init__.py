@@ -20,6 +20,7 @@ _MODULES = (
     "baselines",
     "bench",
     "bridges",
+    "calibrate",
     "datasets",
     "forests",
     "impute",
@@ -33,6 +34,7 @@ _MODULES = (
     "tuning",
 )
 _ALGORITHMS = (
+    "auto",
     "cafe",
     "cafe_fla",
     "cafe_os",

@@ -1,4 +1,4 @@
-"""The published algorithms: each is a few declarative lines that return a configured `DeepForestClassifier`.
+"""The algorithms, published ones and `auto`: a few declarative lines each that return a `DeepForestClassifier`.
 
 =========== ===================== ============= =================== ========= ====================== ===============
 name        forests               out of sample augmenter           crossover imputer                length
@@ -14,10 +14,11 @@ cafe_slc    RF + ET               out-of-bag    embedding + output  yes       st
 cafe_fla    RF + ET               out-of-bag    embedding + output  yes       fluid addition         best layer >= 2
 mldf        RF + ET, depth 3t     5 folds       output, with reuse  no        none                   3 without gain
 imldf       2 RF + 2 ET           out-of-bag    interactions        no        none                   2 without gain
+auto        RF + ET, leaves of 3  5 folds       output space        no        none; calibrated       3, averaged
 =========== ===================== ============= =================== ========= ====================== ===============
 
-RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws; gcforest, lcforest, mldf and imldf have forests of
-their own. Shared arguments: `n_trees`, `max_layers`, `scoring` (`measure` of mldf), `n_jobs`, `random_state`,
+RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws; gcforest, lcforest, mldf, imldf and auto have
+forests of their own. Shared arguments: `n_trees`, `max_layers`, `scoring` (`measure` of mldf), `n_jobs`, `random_state`,
 `verbose`; any other parameter of `DeepForestClassifier` may be given by name and replaces the recipe's.
 
 One deviation is common to all: one fit of a layer's forests serves its features, the imputer, the score and the
@@ -35,19 +36,32 @@ References
    Journal of Software 35(4), 2024, in Chinese (iMLDF).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import pandas as pd
+
 from sylvan._validation import check_choice, check_integer
 from sylvan.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
+from sylvan.calibrate import Calibration
 from sylvan.cascade import DeepForestClassifier
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
-from sylvan.impute import FluidLabelAddition, LabelComplement, StrictLabelComplement, TIcE
+from sylvan.impute import (
+    FluidLabelAddition,
+    KeepLabels,
+    KnownFrequency,
+    LabelComplement,
+    ShrunkTopRate,
+    StrictLabelComplement,
+    TIcE,
+)
 from sylvan.length import BestLayer, FixedLength, ImputationLimit, Patience, ScoreDrop
 from sylvan.scanning import MultiGrainedScanning
 
 __all__ = [
+    "auto",
     "cafe",
     "cafe_fla",
     "cafe_os",
@@ -79,6 +93,96 @@ def _pair(n_trees: int, min_samples_leaf: Any, constant_features: str) -> list[A
 def _cascade(options: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
     """Return a cascade by the recipe; what the user gave by name wins."""
     return DeepForestClassifier(**(recipe | options))
+
+
+def auto(
+    n_trees: int = 60,
+    *,
+    max_layers: int = 3,
+    min_samples_leaf: Any = 3,
+    n_folds: int = 5,
+    frequency: Any = None,
+    decision_threshold: Any = "learned",
+    scoring: Any = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    **options: Any,
+) -> DeepForestClassifier:
+    """The default: three layers of RF + ET, averaged, calibrated to the probability that a label is present.
+
+    `predict_proba` returns P(label present), not P(label recorded): how often positives are recorded is estimated, and
+    `frequency` takes what you know of it. `predict` returns labels above a threshold that was learned too. `summary`
+    says what was found. Fully recorded labels, classes and two classes need nothing else.
+
+    Parameters
+    ----------
+    n_trees : int, default=60
+        Trees of each forest and fold: there are two forests in each layer.
+    max_layers : int, default=3
+        Layers, all of which are kept and averaged.
+    min_samples_leaf : int or float, default=3
+        Rows that each leaf must have.
+    n_folds : int, default=5
+        Folds for out-of-sample class vectors; the forests of all folds are kept.
+    frequency : None, number, (low, high), list, mapping or frequency estimator, default=None
+        c, the share of a label's positives that were recorded. None: estimated, one value for all labels as far as
+        chance explains their differences (`ShrunkTopRate`). A number, or a list with one for each label: taken as it
+        is; 1 says that nothing is missing. A tuple (low, high): estimated, and kept within these limits. A mapping
+        {label: number or (low, high)}: the same by label; labels that it leaves out are estimated.
+    decision_threshold : float or "learned", default="learned"
+        A label is predicted where its probability is greater; "learned": than where the expected MCC is greatest.
+    scoring : str, Measure or None, default=None
+        Measure that judges layers, out of sample.
+    n_jobs, random_state, verbose : as in `DeepForestClassifier`
+    **options : any other parameter of `DeepForestClassifier`
+
+    Notes
+    -----
+    Not published. Parts: `KFold` forests, `OutputSpace`, `average_layers`, `ShrunkTopRate`, `Calibration`. The page
+    "Why auto works" in the documentation has the reasons, measurements and limits.
+
+    Examples
+    --------
+    >>> from sylvan import auto
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
+    >>> model = auto(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_observed[:600])
+    >>> model.predict_proba(X[600:]).shape == Y[600:].shape
+    True
+    """
+    settings = {"min_samples_leaf": min_samples_leaf, "out_of_sample": KFold(n_folds)}
+    return _cascade(
+        options,
+        forests=[RandomForest(n_trees, **settings), ExtraTrees(n_trees, **settings)],
+        augment=OutputSpace(),
+        impute=KeepLabels(_frequency(frequency)),
+        length=FixedLength(),
+        average_layers=True,
+        calibrate=Calibration(),
+        max_layers=max_layers,
+        decision_threshold=decision_threshold,
+        scoring=scoring,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+
+
+def _frequency(known: Any) -> Any:
+    """Return the estimator that what a user knows of the label frequency asks for."""
+    if known is None:
+        return ShrunkTopRate()
+    if hasattr(known, "estimate"):
+        return known
+    if isinstance(known, tuple):
+        if len(known) != 2:
+            raise ValueError(f"frequency as a tuple is a range (low, high), got {known!r}; use a list by label.")
+        return ShrunkTopRate(within=known)
+    if isinstance(known, (Mapping, pd.Series)):
+        return ShrunkTopRate(within=known)
+    return KnownFrequency(known)
 
 
 def rf_et(

@@ -45,6 +45,20 @@ class Forest(Protocol):
         """Put encoded columns of the same rows side by side."""
 
 
+class FrequencyDetails(NamedTuple):
+    """What a frequency estimator can tell beside its estimate.
+
+    Attributes
+    ----------
+    low, high : (n_labels,) an interval for c of each label; it is about chance alone
+    reason : in words, why labels have one value or several
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    reason: str
+
+
 @dataclass(frozen=True)
 class LabelState:
     """What is known of the labels between two layers. A value: steps make new ones, arrays are read-only.
@@ -59,6 +73,8 @@ class LabelState:
     layer : number of layers that have spoken
     frequency : (n_labels,) estimate of c = P(observed | positive), or None before it is made
     bound : (n_labels,) estimate of the number of positives, or None
+    details : how sure the frequency is and how it came about, or None
+    label_names : what labels are called, or None
     """
 
     observed: np.ndarray
@@ -69,6 +85,8 @@ class LabelState:
     layer: int = 0
     frequency: np.ndarray | None = None
     bound: np.ndarray | None = None
+    details: "FrequencyDetails | None" = None
+    label_names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -76,7 +94,9 @@ class LabelState:
                 value.flags.writeable = False
 
     @classmethod
-    def start(cls, observed: np.ndarray, candidates: np.ndarray | None = None) -> "LabelState":
+    def start(
+        cls, observed: np.ndarray, candidates: np.ndarray | None = None, label_names: Sequence[Any] | None = None
+    ) -> "LabelState":
         """Return the state before layer 1: all zeros are candidates unless told otherwise, nothing is imputed.
 
         A label without a positive, or without a candidate, is inactive.
@@ -84,7 +104,8 @@ class LabelState:
         observed = np.array(observed, dtype=bool)
         candidates = ~observed if candidates is None else np.asarray(candidates, dtype=bool) & ~observed
         active = np.logical_and(observed.any(axis=0), candidates.any(axis=0))
-        return cls(observed, observed, candidates, np.zeros(observed.shape, np.int16), active)
+        since = np.zeros(observed.shape, np.int16)
+        return cls(observed, observed, candidates, since, active, label_names=label_names)
 
     def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
         """Return the state after a layer: `imputed` cells are filled, as far as they are candidates.
@@ -250,6 +271,8 @@ class FrequencyEstimator(Protocol):
     """Estimates c = P(observed | positive) of each label.
 
     `uses_proba` says whether it needs out-of-sample probabilities (asked after a layer) or the features (asked before).
+    One that knows how sure it is has a method `details` too, with the same parameters, which returns
+    `FrequencyDetails`.
     """
 
     uses_proba: bool
@@ -283,6 +306,21 @@ class LabelImputer(Protocol):
 
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Return (n, n_labels) bool: cells of new rows to be filled; `state` is that after the last layer's step."""
+
+
+class Calibrator(Protocol):
+    """Turns probabilities that labels are recorded into probabilities that they are present."""
+
+    threshold_: float
+
+    def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray) -> "Calibrator":
+        """Learn from the labels a layer learnt, out-of-sample probabilities and P(recorded | present) of each label."""
+
+    def transform(self, proba: np.ndarray) -> np.ndarray:
+        """Return (n, n_labels) P(present | x); a label is predicted where it is greater than `threshold_`."""
+
+    def given_unrecorded(self, present: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
+        """Return P(present | x, not recorded)."""
 
 
 class LengthControl(Protocol):
@@ -333,19 +371,33 @@ class KeepLabels(BaseEstimator):
         label_names: Sequence[Any] | None = None,
     ) -> LabelState:
         """Return the state before layer 1; no label is active."""
-        state = LabelState.start(observed, candidates)
+        state = LabelState.start(observed, candidates, label_names)
         state = replace(state, active=np.zeros_like(state.active))
         if self.frequency is None or self.frequency.uses_proba:
             return state
-        Y = named_labels(state.observed, label_names)
-        return replace(state, frequency=np.array(self.frequency.estimate(X, Y, random_state=random_state)))
+        return self._estimated(state, X=X, random_state=random_state)
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Return the same labels; after layer 1 with their frequency, if it was asked for."""
-        frequency = state.frequency
-        if frequency is None and self.frequency is not None:
-            frequency = np.array(self.frequency.estimate(None, state.observed, proba=mean_of(probas)))
-        return state.advance(state.imputed, state.active, frequency=frequency)
+        if state.frequency is None and self.frequency is not None:
+            state = self._estimated(state, proba=mean_of(probas))
+        return state.advance(state.imputed, state.active)
+
+    def _estimated(self, state: LabelState, *, proba: np.ndarray | None = None, **given: Any) -> LabelState:
+        """Return the state with c; a label of which no cell may be missing has c = 1."""
+        may_miss = state.candidates.any(axis=0)
+        ones = np.ones(len(may_miss))
+        if not may_miss.any():
+            return replace(state, frequency=ones, details=FrequencyDetails(ones, ones, "no cell may be missing"))
+        if proba is not None:  # cells that are known to be negative say nothing of how often positives are missed
+            proba = np.where(state.observed | state.candidates, proba, np.nan)
+        state = with_estimate(self.frequency, state, proba=proba, **given)
+        if may_miss.all():
+            return state
+        details = state.details
+        if details is not None:
+            details = details._replace(low=np.where(may_miss, details.low, 1), high=np.where(may_miss, details.high, 1))
+        return replace(state, frequency=np.where(may_miss, state.frequency, 1.0), details=details)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the estimated frequency, 1 where there is none."""
@@ -354,6 +406,14 @@ class KeepLabels(BaseEstimator):
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say what would be predicted: p > 0.5, or 0.5 times the frequency if it is known."""
         return mean_of(probas) > 0.5 * known_frequency(state)
+
+
+def with_estimate(estimator: Any, state: LabelState, *, X: Any = None, **given: Any) -> LabelState:
+    """Return the state with the frequency that an estimator finds in X or `proba`, and its details if it has any."""
+    Y = named_labels(state.observed, state.label_names)
+    frequency = np.array(estimator.estimate(X, Y, **given), dtype=float)
+    details = estimator.details(X, Y, **given) if hasattr(estimator, "details") else None
+    return replace(state, frequency=frequency, details=details)
 
 
 def named_labels(labels: np.ndarray, names: Sequence[Any] | None) -> Any:

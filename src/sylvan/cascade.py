@@ -1,6 +1,7 @@
 """The cascade: layer after layer of forests, each learning from X and from what the layer before it found out."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -64,6 +65,11 @@ class DeepForestClassifier(
         Whether a forest sees only the features made by the other forests of the layer before.
     cumulative : bool, default=False
         Whether a layer sees the features made by all layers before, or by the one before.
+    average_layers : bool, default=False
+        Whether predictions, and scores of layers, are made of the mean of all layers up to there, or of the last one.
+    calibrate : Calibration or None, default=None
+        Turns probabilities that a label is recorded into probabilities that it is present (`sylvan.calibrate`), given
+        the label frequency that the imputer estimates (`KeepLabels(frequency=...)` if nothing is to be imputed).
     max_layers : int, default=11
         Most layers to grow, up to 10000.
     scanning : MultiGrainedScanning or None, default=None
@@ -73,10 +79,10 @@ class DeepForestClassifier(
         Measure of a layer's out-of-sample probabilities against the observed labels (`sylvan.measures`). Unknown
         cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
         predictions for classes, micro AUROC for labels, whose order survives missing positives.
-    decision_threshold : float or "calibrated", default=0.5
+    decision_threshold : float, "calibrated" or "learned", default=0.5
         A label is predicted where its probability is greater. "calibrated": than 0.5 times the share c of a label's
-        positives that the last layer was told of, which needs an imputer with a frequency estimate. Taken as it is
-        when `fit` is called.
+        positives that the last layer was told of, which needs an imputer with a frequency estimate. "learned": than
+        what `calibrate` found. Taken as it is when `fit` is called.
     separate_forests : bool, default=False
         The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
         crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.
@@ -117,6 +123,7 @@ class DeepForestClassifier(
     scanning_ : the fitted `scanning`, or None
     tree_weights_ : learned weights of trees by layer and forest; if all forests are a `WeightedForest`
     interactions_, mining_report_ : rules in words, and how they were found; with `Interactions`
+    calibration_ : the fitted `calibrate`, or None
     thresholds_ : confidence below which each layer gives way to the one before; with `MeasureAwareReuse`
 
     Examples
@@ -155,6 +162,8 @@ class DeepForestClassifier(
         length: Any = None,
         crossover: bool = False,
         cumulative: bool = False,
+        average_layers: bool = False,
+        calibrate: Any = None,
         max_layers: int = 11,
         scanning: Any = None,
         scoring: Any = None,
@@ -175,6 +184,8 @@ class DeepForestClassifier(
         self.length = length
         self.crossover = crossover
         self.cumulative = cumulative
+        self.average_layers = average_layers
+        self.calibrate = calibrate
         self.max_layers = max_layers
         self.scanning = scanning
         self.scoring = scoring
@@ -359,18 +370,25 @@ class DeepForestClassifier(
         """Keep the chosen layers and what they found."""
         last = stages[n_layers - 1]
         labels = last.after if used is None else last.after.of_all_rows(used, weak.observed, weak.candidates)
-        if isinstance(self.decision_threshold, str) and last.after.frequency is None:
+        if self.decision_threshold == "calibrated" and last.after.frequency is None:
             raise ValueError(NO_FREQUENCY)
         targets = weak.targets
         frequency = plan.impute.frequency_in(last.trained, last.after)
-        thresholds = 0.5 * frequency if isinstance(self.decision_threshold, str) else self.decision_threshold
         proba = last.proba
+        calibration = plan.calibrate
+        if calibration is not None:
+            seen = proba if used is None else proba[used]
+            calibration.fit(last.trained.current, seen, frequency)
+        thresholds = self.decision_threshold
+        if isinstance(thresholds, str):
+            thresholds = 0.5 * frequency if thresholds == "calibrated" else calibration.threshold_
         self.classes_, self.n_labels_ = targets.classes, targets.n_labels
         if targets.names is not None:
             self.label_names_in_ = targets.names
         inner, wanted = [], None
         for stage in reversed(stages[: n_layers - 1]):
-            layer, wanted = stage.layer.without_forests().narrowed(wanted)
+            layer = stage.layer if plan.average_layers else stage.layer.without_forests()
+            layer, wanted = layer.narrowed(wanted)
             inner.append(layer)
         self.layers_ = inner[::-1]
         self.layers_.append(last.layer.as_last())
@@ -378,8 +396,7 @@ class DeepForestClassifier(
         self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
         self.label_frequency_ = _by_label(last.after.frequency, weak)
         self.label_bound_ = _by_label(last.after.bound, weak)
-        self.imputed_labels_ = like(weak, labels.current.astype(np.int8))
-        self._fitted = Fitted(
+        fitted = Fitted(
             kind=targets.kind,
             thresholds=np.broadcast_to(np.asarray(thresholds, dtype=float), (targets.n_labels,)),
             labels=labels,
@@ -388,6 +405,15 @@ class DeepForestClassifier(
             rows=suggestions.row_names(weak.index, targets.n_rows),
             label_names=targets.label_names,
         )
+        current = labels.current
+        if calibration is not None:
+            present = calibration.transform(proba)
+            fitted = replace(fitted, calibration=calibration, said=proba)
+            fitted = replace(fitted, probability=fitted.unrecorded(present))
+            proba, current = present, labels.observed | fitted.filled()
+        self.calibration_ = calibration
+        self.imputed_labels_ = like(weak, current.astype(np.int8))
+        self._fitted = fitted
         self.oos_proba_ = np.array(self._as_proba(proba))
 
     # ------------------------------------------------------------------------------------------------ predict
@@ -420,13 +446,18 @@ class DeepForestClassifier(
             )
 
     def _label_proba(self, X: Any) -> np.ndarray:
-        """Return what each forest of the last layer says, (n_forests, n, n_labels)."""
+        """Return what each forest of the last layer says, (n_forests, n, n_labels), or each layer, if averaged."""
         parts = []
         for _, block in self._row_blocks(X):
+            said: list[np.ndarray] = []
             for _, probas in self._stages(block):
-                last = probas
-            parts.append(last)
+                said = [*said, mean_of(probas)] if self.average_layers else probas
+            parts.append(np.stack(said))
         return np.concatenate(parts, axis=1)
+
+    def _presence(self, proba: np.ndarray) -> np.ndarray:
+        """Return label probabilities, calibrated if they are to be."""
+        return proba if self.calibration_ is None else self.calibration_.transform(proba)
 
     def _as_proba(self, label_proba: np.ndarray) -> np.ndarray:
         """Turn label probabilities into those of classes where the target had classes."""
@@ -440,7 +471,7 @@ class DeepForestClassifier(
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
-        return self._as_proba(mean_of(self._label_proba(X)))
+        return self._as_proba(self._presence(mean_of(self._label_proba(X))))
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the probabilities after each layer, the last being those of `predict_proba`."""
@@ -454,12 +485,13 @@ class DeepForestClassifier(
 
     def _staged_proba(self, X: Any) -> Iterator[np.ndarray]:
         parts = [[mean_of(probas) for _, probas in self._stages(block)] for _, block in self._row_blocks(X)]
-        for stage in zip(*parts):
-            yield self._as_proba(np.concatenate(stage))
+        said = [np.concatenate(stage) for stage in zip(*parts)]
+        for number, stage in enumerate(said, start=1):
+            yield self._as_proba(self._presence(mean_of(said[:number]) if self.average_layers else stage))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return 0/1 labels (probability above the decision threshold) for multi-label targets, else classes."""
-        proba = mean_of(self._label_proba(X))
+        proba = self._presence(mean_of(self._label_proba(X)))
         if self._fitted.kind == "multiclass":
             return self.classes_[proba.argmax(axis=1)]
         labels = (proba > self._fitted.thresholds).astype(np.int64)
@@ -500,9 +532,13 @@ class DeepForestClassifier(
         check_is_fitted(self, "layers_")
         before: list[np.ndarray] = []
         n_inputs = self.n_features_in_ if self.scanning_ is None else self.scanning_.n_features_out_
-        for layer in self.layers_[:-1]:
-            before = layer.importances(before, n_inputs)
-        mean = np.mean(self.layers_[-1].importances(before, n_inputs, judges=True), axis=0)
+        means = []
+        for layer in self.layers_:
+            if self.average_layers or layer is self.layers_[-1]:
+                means.append(np.mean(layer.importances(before, n_inputs, judges=True), axis=0))
+            if layer is not self.layers_[-1]:
+                before = layer.importances(before, n_inputs)
+        mean = np.mean(means, axis=0)
         if self.scanning_ is not None:
             mean = self.scanning_.trace_importances(mean)
         return mean / mean.sum() if mean.sum() > 0 else mean

@@ -28,7 +28,7 @@ from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one
 class Stage(NamedTuple):
     """A finished layer of a fit: what it learnt from, said, and changed. Checkpoints are made of these.
 
-    `proba` is out-of-sample, the mean of the forests, (n, n_labels).
+    `proba` is out-of-sample, the mean of the forests, (n, n_labels); of all layers so far, if layers are averaged.
     """
 
     layer: Layer
@@ -46,11 +46,13 @@ class Passed(NamedTuple):
     blocks : features of the training rows
     makers : slot of the forest that made each block, None if it is for all
     probas : refined probabilities of the training rows, None without a refiner
+    said : sum of what the layers so far said, None unless layers are averaged
     """
 
     blocks: list[np.ndarray]
     makers: list[int | None]
     probas: np.ndarray | None = None
+    said: np.ndarray | None = None
 
 
 class Fold(NamedTuple):
@@ -88,6 +90,8 @@ class Plan:
     max_layers: int
     measure: Measure
     cumulative: bool
+    average_layers: bool
+    calibrate: Any
     separate_forests: bool
     score_folds: int | None
     n_jobs: int | None
@@ -104,13 +108,8 @@ def make_plan(settings: Any, kind: str) -> Plan:
     """Check the parameters of a cascade (`settings`) for targets of this kind, and put its parts together."""
     forests = _forests_of(settings.forests, settings.crossover)
     forests(1)
+    _check_threshold(settings.decision_threshold, settings.calibrate)
     calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
-    if not calibrated:
-        if isinstance(settings.decision_threshold, str):
-            raise ValueError(
-                f"decision_threshold must be a number or 'calibrated', got {settings.decision_threshold!r}."
-            )
-        check_number("decision_threshold", settings.decision_threshold, 0.0, 1.0)
     augment = NoFeatures() if settings.augment is None else settings.augment
     impute = KeepLabels() if settings.impute is None else settings.impute
     length = FixedLength() if settings.length is None else settings.length
@@ -118,7 +117,10 @@ def make_plan(settings: Any, kind: str) -> Plan:
         ("augment", augment, "fit_transform"),
         ("impute", impute, "step"),
         ("length", length, "should_stop"),
+        ("calibrate", settings.calibrate, "given_unrecorded"),
     ):
+        if name == "calibrate" and part is None:
+            continue
         if isinstance(part, type):
             raise TypeError(f"{name} must be an instance, got the class {part.__name__}: write {part.__name__}().")
         if not hasattr(part, method):
@@ -150,10 +152,26 @@ def make_plan(settings: Any, kind: str) -> Plan:
         max_layers=check_integer("max_layers", settings.max_layers, 1, 10_000),
         measure=measure,
         cumulative=bool(settings.cumulative),
+        average_layers=bool(settings.average_layers),
+        calibrate=None if settings.calibrate is None else clone(settings.calibrate),
         separate_forests=bool(settings.separate_forests),
         score_folds=None if settings.score_folds is None else check_integer("score_folds", settings.score_folds, 2),
         n_jobs=settings.n_jobs,
     )
+
+
+def _check_threshold(threshold: Any, calibrate: Any) -> None:
+    if not isinstance(threshold, str):
+        check_number("decision_threshold", threshold, 0.0, 1.0)
+    elif threshold not in ("calibrated", "learned"):
+        raise ValueError(f"decision_threshold must be a number, 'calibrated' or 'learned', got {threshold!r}.")
+    elif threshold == "learned" and calibrate is None:
+        raise ValueError("decision_threshold='learned' is found by a calibration: set calibrate=Calibration().")
+    elif threshold == "calibrated" and calibrate is not None:
+        raise ValueError(
+            "decision_threshold='calibrated' is half the label frequency, but with calibrate=... probabilities are "
+            "divided by it already: use 'learned' or a number."
+        )
 
 
 def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
@@ -321,6 +339,10 @@ def _grow_layer(
         after = plan.impute.step(state, rows.select(probas))
 
     proba = mean_of(probas)
+    said = None
+    if plan.average_layers:
+        said = proba if passed.said is None else passed.said + proba
+        proba = said / number
     if judged is not None:
         proba = np.where(np.isnan(judged), proba, judged)
     score = _score(plan.measure, state, rows.select(proba))
@@ -333,7 +355,7 @@ def _grow_layer(
     if not plan.separate_forests and (more or (plan.describe and finds_rules(augment))):
         layer, made = _augment(layer, augment, given, passed, slot_probas, labels, seeds[3][0])
     record = record._replace(seconds=time.perf_counter() - began)
-    passed = made._replace(probas=refined) if more else Passed([], [])
+    passed = made._replace(probas=refined, said=said) if more else Passed([], [])
     return Stage(layer, state, after, proba, record), passed, more
 
 

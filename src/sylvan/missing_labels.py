@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan import suggestions
 from sylvan._validation import WeakLabels, check_rows, check_same_order
-from sylvan.base import KeepLabels, LabelState
+from sylvan.base import KeepLabels, LabelState, known_frequency, mean_of
 from sylvan.suggestions import apply_suggestions
 
 
@@ -27,12 +27,25 @@ class Fitted:
     impute: Any
     rows: pd.Index
     label_names: list[Any]
+    calibration: Any = None
+    said: np.ndarray | None = None  # out-of-sample P(recorded | x), where `oos_proba_` is calibrated
 
     def filled(self) -> np.ndarray:
         """Return the cells that the imputer filled; without an imputer, those that are probably positive."""
-        if isinstance(self.impute, KeepLabels):
+        if isinstance(self.impute, KeepLabels) or self.calibration is not None:
             return self.labels.candidates & (self.probability > 0.5)
         return self.labels.imputed
+
+    def accept(self, probas: np.ndarray) -> np.ndarray:
+        """Say which cells of new rows to fill, given what forests or layers say, (..., n, n_labels)."""
+        if self.calibration is None:
+            return self.impute.accept(self.labels, probas)
+        return self.unrecorded(self.calibration.transform(mean_of(probas))) > 0.5
+
+    def unrecorded(self, present: np.ndarray) -> np.ndarray:
+        """Return P(present | x, not recorded), given P(present | x)."""
+        n_recorded = self.labels.observed.sum(axis=0)
+        return self.calibration.given_unrecorded(present, known_frequency(self.labels), n_recorded)
 
     def chosen(self, min_proba: float | None, max_per_label: int | None) -> np.ndarray:
         """Return the cells that were filled, or are probable enough; of each label the most probable ones."""
@@ -127,7 +140,7 @@ class MissingLabels:
         check_same_order(X, weak.index)
         probas = self._label_proba(X)
         check_rows(probas.shape[1], weak.targets)
-        accepted = self._fitted.impute.accept(self._fitted.labels, probas) & weak.candidates
+        accepted = self._fitted.accept(probas) & weak.candidates
         completed = like(weak, (weak.observed | accepted).astype(np.int8))
         return type(Y)(completed) if sparse.issparse(Y) else completed
 

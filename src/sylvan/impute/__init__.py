@@ -4,6 +4,7 @@ from sylvan.base import KeepLabels
 from sylvan.impute.fluid import FluidLabelAddition
 from sylvan.impute.frequency import KnownFrequency, OutOfBagPercentile, TopRate
 from sylvan.impute.label_complement import LabelComplement
+from sylvan.impute.shrunk import ShrunkTopRate
 from sylvan.impute.strict import StrictLabelComplement
 from sylvan.impute.tice import TIcE
 
@@ -13,6 +14,7 @@ __all__ = [
     "KnownFrequency",
     "LabelComplement",
     "OutOfBagPercentile",
+    "ShrunkTopRate",
     "StrictLabelComplement",
     "TIcE",
     "TopRate",

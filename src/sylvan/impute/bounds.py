@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_number
-from sylvan.base import LabelState, known_frequency, named_labels
+from sylvan.base import LabelState, known_frequency, with_estimate
 
 
 def usable(frequency: np.ndarray) -> np.ndarray:
@@ -21,18 +21,18 @@ def has_estimate(state: LabelState) -> np.ndarray:
     return state.observed.any(axis=0) & usable(np.asarray(state.frequency))
 
 
-def with_frequency(state: LabelState, frequency: Any) -> LabelState:
-    """Return the state with an estimated frequency and the number of positives it implies.
+def with_bound(state: LabelState) -> LabelState:
+    """Return a state that has a frequency with the number of positives it implies.
 
     That is observed positives / c, at least the observed ones and at most all cells that can be positive.
     Labels without a usable estimate become inactive.
     """
-    frequency = np.array(frequency, dtype=float)
+    frequency = np.asarray(state.frequency)
     n_observed = state.observed.sum(axis=0)
     most = n_observed + state.candidates.sum(axis=0)
     implied = np.divide(n_observed, frequency, out=np.full(len(frequency), np.nan), where=usable(frequency))
     bound = np.where(usable(frequency), np.clip(implied, n_observed, most), n_observed)
-    return replace(state, frequency=frequency, bound=bound, active=state.active & usable(frequency))
+    return replace(state, bound=bound, active=state.active & usable(frequency))
 
 
 def frequency_in(trained: LabelState, after: LabelState) -> np.ndarray:
@@ -58,11 +58,10 @@ class FrequencyImputer(BaseEstimator):
     ) -> LabelState:
         """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities."""
         self._check()
-        state, estimator = LabelState.start(observed, candidates), self._estimator()
+        state, estimator = LabelState.start(observed, candidates, label_names), self._estimator()
         if estimator.uses_proba:
             return state
-        Y = named_labels(state.observed, label_names)
-        return self._settle(with_frequency(state, estimator.estimate(X, Y, random_state=random_state)))
+        return self._settle(with_bound(with_estimate(estimator, state, X=X, random_state=random_state)))
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the share of all positives that a layer was told: c, raised by what has been imputed."""
@@ -73,7 +72,7 @@ class FrequencyImputer(BaseEstimator):
 
     def _estimate(self, state: LabelState, proba: np.ndarray) -> LabelState:
         """Return the state with the frequency that the probabilities say."""
-        return self._settle(with_frequency(state, self._estimator().estimate(None, state.observed, proba=proba)))
+        return self._settle(with_bound(with_estimate(self._estimator(), state, proba=proba)))
 
     def _estimator(self) -> Any:
         return self._published() if self.frequency is None else self.frequency
