@@ -14,7 +14,7 @@ cafe_slc    RF + ET               out-of-bag    embedding + output  yes       st
 cafe_fla    RF + ET               out-of-bag    embedding + output  yes       fluid addition         best layer >= 2
 mldf        RF + ET, depth 3t     5 folds       output, with reuse  no        none                   3 without gain
 imldf       2 RF + 2 ET           out-of-bag    interactions        no        none                   2 without gain
-auto        RF + ET, leaves of 3  5 folds       output space        no        none; calibrated       3, averaged
+auto        RF + ET, leaves of 3  5 folds       output space        no        none; calibrated       4, averaged
 =========== ===================== ============= =================== ========= ====================== ===============
 
 RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws; gcforest, lcforest, mldf, imldf and auto have
@@ -98,7 +98,7 @@ def _cascade(options: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
 def auto(
     n_trees: int = 60,
     *,
-    max_layers: int = 3,
+    max_layers: int = 4,
     min_samples_leaf: Any = 3,
     n_folds: int = 5,
     frequency: Any = None,
@@ -109,7 +109,7 @@ def auto(
     verbose: int = 0,
     **options: Any,
 ) -> DeepForestClassifier:
-    """The default: three layers of RF + ET, averaged, calibrated to the probability that a label is present.
+    """The default: four layers of RF + ET, averaged, calibrated to the probability that a label is present.
 
     `predict_proba` returns P(label present), not P(label recorded): how often positives are recorded is estimated, and
     `frequency` takes what you know of it. `predict` returns labels above a threshold that was learned too. `summary`
@@ -119,7 +119,7 @@ def auto(
     ----------
     n_trees : int, default=60
         Trees of each forest and fold: there are two forests in each layer.
-    max_layers : int, default=3
+    max_layers : int, default=4
         Layers, all of which are kept and averaged.
     min_samples_leaf : int or float, default=3
         Rows that each leaf must have.

@@ -31,6 +31,7 @@ from sylvan.io import Savable
 from sylvan.layer import MAX_SEED, TrainingRows
 from sylvan.missing_labels import Fitted, MissingLabels, like
 from sylvan.progress import CallbackSupportMixin, Progress, with_callbacks
+from sylvan.summary import Summary, summarise
 
 _BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
 _NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state", "decision_threshold")
@@ -502,6 +503,17 @@ class DeepForestClassifier(
         """What `predict` compares probabilities with: a number, or one for each label."""
         check_is_fitted(self, "layers_")
         return self._fitted.thresholds
+
+    def summary(self) -> Summary:
+        """Say what was found out: layers, label frequency and why labels share it or not, thresholds by label.
+
+        Returns
+        -------
+        Summary
+            `print` shows it; its `labels` is a DataFrame, its `notes` a list of sentences.
+        """
+        check_is_fitted(self, "layers_")
+        return summarise(self, self._fitted)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the last layer's representation of new rows: the features it was given and what its forests say.

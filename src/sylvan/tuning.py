@@ -119,7 +119,9 @@ def _with(own: Any, *others: Any) -> list[Any]:
 def _of_cascade(model: DeepForestClassifier, decisions: bool) -> Iterator[tuple[str, list[Any]]]:
     yield from _of_imputer(model.impute)
     has_frequency = getattr(model.impute, "frequency", None) is not None or isinstance(model.impute, _ESTIMATING)
-    if decisions and has_frequency:
+    if decisions and model.calibrate is not None:
+        yield "decision_threshold", _with(model.decision_threshold, "learned", 0.5)
+    elif decisions and has_frequency:
         yield "decision_threshold", _with(model.decision_threshold, 0.5, "calibrated")
     yield from _of_augmenter(model.augment)
     yield "forests", _forests(model)
@@ -166,6 +168,8 @@ def _of_length(model: DeepForestClassifier) -> Iterator[tuple[str, list[Any]]]:
         yield "length", [length, Patience(2)]
     elif isinstance(length, (BestLayer, ImputationLimit)) and model.max_layers > 4:
         yield "max_layers", [4, model.max_layers]
+    elif model.average_layers and model.max_layers > 1:
+        yield "max_layers", _with(model.max_layers, 2)
     if isinstance(length, (Patience, ScoreDrop)) and model.augment is not None:
         yield "cumulative", [model.cumulative, not model.cumulative]
 

@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_integer, check_number
+from sylvan.base import FrequencyDetails
 from sylvan.impute.reading import read_labels, read_proba
 
 
@@ -132,6 +133,11 @@ class KnownFrequency(BaseEstimator):
         if len(wrong):
             raise ValueError(f"frequency must lie in (0, 1], got {c[wrong[0]]} for label {labels[wrong[0]]!r}.")
         return c
+
+    def details(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> FrequencyDetails:
+        """Return what is known as an interval without width; parameters as in `estimate`."""
+        c = self.estimate(X, Y)
+        return FrequencyDetails(c, c, "given")
 
 
 class TopRate(BaseEstimator):

@@ -46,8 +46,10 @@ class ShrunkTopRate(BaseEstimator):
     1. r_0 is the greatest share of observed cells among the k most probable cells of all labels, over all k of at least
        50; r_j that of label j alone, with k of at least 20, or half of its observed cells, but no less than 5. Both k
        are at least a 20th of the observed cells.
-    2. log r_j has the variance v_j = (1 - r_j) / (r_j k_j) + (impurity (1 - A_j))^2, where A_j is the AUC of the
-       probabilities for the observed positives: the less a label can be told, the less pure are the cells on top.
+    2. log r_j has the variance v_j = (1 - r_j) / (r_j k_j) + (impurity (1 - A_j) log(r_0 / d_j))^2. The first part is
+       chance. The second is that the cells on top may not all be positive, the less so the less a label can be told
+       (A_j is the AUC of the probabilities for the observed positives), and the rarer it is: at worst r_j is the share
+       d_j of all cells that are observed.
     3. The variance t^2 between labels is what is left of the spread of log r_j (DerSimonian and Laird's estimate).
     4. log c_j = m + t^2 / (t^2 + v_j) (log r_j - m), where m lies between log r_0 (if t is 0) and the weighted mean of
        the log r_j.
@@ -60,7 +62,7 @@ class ShrunkTopRate(BaseEstimator):
     within : (low, high), number, mapping or None, default=None
         What is known beforehand: a range or a value for all labels, or {label: range or value} for some of them.
     impurity : float, default=0.75
-        How much impurity to expect of a label that cannot be told at all; 0: its rate is as good as its numbers.
+        How much a label that is hard to tell is doubted; 0: its rate is as good as its numbers.
     n_bootstrap : int, default=100
         Samples of the rows that intervals are made of; fewer, at least 20, of very large tables.
     level : float, default=0.9
@@ -210,7 +212,8 @@ class _Ranked:
                 least = max(np.clip(n_observed[-1] / 2, *_OWN_CELLS), _SHARE * n_observed[-1])
                 own[j], k = _best_rate(n_observed, n_cells, least)
                 auc = max(0.5, _auc(n_observed, n_cells))
-                variance[j] = (1.0 - own[j]) / (own[j] * k) + (impurity * (1.0 - auc)) ** 2
+                most = max(0.1, np.log(max(pooled, own[j]) * n_cells[-1] / n_observed[-1]))
+                variance[j] = (1.0 - own[j]) / (own[j] * k) + (impurity * (1.0 - auc) * most) ** 2
         return _shrink(own, variance, pooled)
 
 
