@@ -126,6 +126,13 @@ class LabelState:
         return replace(self, observed=observed, current=current, candidates=candidates, since=since)
 
     @property
+    def certain(self) -> np.ndarray:
+        """Labels whose frequency is known rather than estimated, (n_labels,) bool."""
+        if self.details is None:
+            return np.zeros(self.observed.shape[1], dtype=bool)
+        return self.details.low == self.details.high
+
+    @property
     def imputed(self) -> np.ndarray:
         """Cells that are filled now, (n, n_labels) bool."""
         return self.current & ~self.observed
@@ -313,8 +320,13 @@ class Calibrator(Protocol):
 
     threshold_: float
 
-    def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray) -> "Calibrator":
-        """Learn from the labels a layer learnt, out-of-sample probabilities and P(recorded | present) of each label."""
+    def fit(
+        self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, certain: np.ndarray
+    ) -> "Calibrator":
+        """Learn from the labels a layer learnt, out-of-sample probabilities and P(recorded | present) of each label.
+
+        `certain` marks labels of which that is known, rather than estimated.
+        """
 
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return (n, n_labels) P(present | x); a label is predicted where it is greater than `threshold_`."""

@@ -31,11 +31,16 @@ class Calibration(BaseEstimator):
     recorded with probability c P(present | x), given out-of-sample probabilities p. The order of a label's
     probabilities stays as it was, without ties that were not there, unlike with min(p / c, 1).
 
+    An estimated c is wrong by some, and a wrong c moves all probabilities of its label past those of other labels. So
+    each label has the geometric mean of its own c and the labels' common one, unless its c is certain.
+
     A label is predicted where P(present | x) passes a threshold, found by `best_threshold` on the same out-of-sample
     probabilities.
 
     Parameters
     ----------
+    own_share : float, default=0.5
+        Weight of a label's own c in that mean: with 0 all labels have the common one, with 1 each has its own.
     towards_mcc : float, default=1.0
         Threshold: 0 is the one with the least expected Hamming loss, 1 that with the greatest expected MCC, numbers
         between lie between.
@@ -43,7 +48,7 @@ class Calibration(BaseEstimator):
     Attributes
     ----------
     intercept_, slope_ : a and b
-    frequency_ : (n_labels,) c of each label
+    frequency_ : (n_labels,) c of each label, as it is used
     threshold_ : above it a label is predicted
 
     Examples
@@ -63,10 +68,11 @@ class Calibration(BaseEstimator):
     0.1
     """
 
-    def __init__(self, *, towards_mcc: float = 1.0) -> None:
+    def __init__(self, *, own_share: float = 0.5, towards_mcc: float = 1.0) -> None:
+        self.own_share = own_share
         self.towards_mcc = towards_mcc
 
-    def fit(self, recorded: Any, proba: Any, frequency: Any) -> "Calibration":
+    def fit(self, recorded: Any, proba: Any, frequency: Any, certain: Any = False) -> "Calibration":
         """Find a, b and the threshold.
 
         Parameters
@@ -74,6 +80,8 @@ class Calibration(BaseEstimator):
         recorded : (n, n_labels) of 0/1, the labels that the forests learnt
         proba : (n, n_labels), out-of-sample probabilities of these labels
         frequency : (n_labels,) or number, P(recorded | present) of each label, in (0, 1]
+        certain : (n_labels,) bool or bool, default=False
+            Of which labels that is known, rather than estimated.
 
         Returns
         -------
@@ -81,14 +89,22 @@ class Calibration(BaseEstimator):
         """
         towards = check_number("towards_mcc", self.towards_mcc, 0.0, 1.0)
         recorded = np.asarray(recorded, dtype=bool)
-        self.frequency_ = np.broadcast_to(np.asarray(frequency, dtype=float), recorded.shape[1:]).copy()
+        c = np.broadcast_to(np.asarray(frequency, dtype=float), recorded.shape[1:])
+        self.frequency_ = np.where(certain, c, self._drawn_together(c, recorded.sum(axis=0)))
         self.intercept_, self.slope_ = 0.0, 1.0
         if recorded.any() and not recorded.all():
             step = -(-recorded.size // _MOST_CELLS)
             z = self._logit(np.asarray(proba)[::step])
             self.intercept_, self.slope_ = _fit_line(recorded[::step], z, self.frequency_)
-        self.threshold_ = best_threshold(recorded, self.transform(proba), self.frequency_, towards)
+        self.threshold_ = best_threshold(recorded, self.transform(proba), c, towards)
         return self
+
+    def _drawn_together(self, c: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
+        """Return c between that of each label and the mean of all, in which labels count by their positives."""
+        share = check_number("own_share", self.own_share, 0.0, 1.0)
+        if not n_recorded.any():
+            return c
+        return np.exp(share * np.log(c) + (1.0 - share) * np.average(np.log(c), weights=n_recorded))
 
     def transform(self, proba: Any) -> np.ndarray:
         """Return P(present | x) of probabilities (n, n_labels) that labels are recorded."""

@@ -379,7 +379,7 @@ class DeepForestClassifier(
         calibration = plan.calibrate
         if calibration is not None:
             seen = proba if used is None else proba[used]
-            calibration.fit(last.trained.current, seen, frequency)
+            calibration.fit(last.trained.current, seen, frequency, last.after.certain)
         thresholds = self.decision_threshold
         if isinstance(thresholds, str):
             thresholds = 0.5 * frequency if thresholds == "calibrated" else calibration.threshold_

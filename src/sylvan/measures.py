@@ -7,6 +7,7 @@ labels, of kind *pooled* one value of all cells taken as a single long label. �
 name                    kind     convention
 ======================= ====== = ==========================================================================
 hamming_loss            label  ↓ share of wrong cells at the threshold
+brier_loss              label  ↓ mean square of truth minus score, which should be a probability
 one_error               row    ↓ is the top label (the first, if tied) wrong? A row without positives: 1
 coverage                row    ↓ (labels at or above the lowest positive - 1) / n_labels; no positives: 0
 ranking_loss            row    ↓ share of (positive, negative) pairs not in order, ties count; no pairs: 0
@@ -319,6 +320,10 @@ def _hamming_loss(Y: Array, predicted: Array) -> Array:
     return np.mean(predicted != Y, axis=0)
 
 
+def _brier_loss(Y: Array, S: Array) -> Array:
+    return np.mean((S - Y) ** 2, axis=0)
+
+
 def _one_error(Y: Array, S: Array) -> Array:
     top = S.argmax(axis=1)
     return 1.0 - Y[np.arange(len(Y)), top]
@@ -354,6 +359,7 @@ def _mcc(Y: Array, predicted: Array) -> Array:
 
 # name, kind, greater_is_better, uses_threshold, compute
 hamming_loss = Measure("hamming_loss", "label", False, True, _hamming_loss)
+brier_loss = Measure("brier_loss", "label", False, False, _brier_loss)
 one_error = Measure("one_error", "row", False, False, _one_error)
 coverage = Measure("coverage", "row", False, False, _coverage)
 ranking_loss = Measure("ranking_loss", "row", False, False, _ranking_loss)

@@ -139,7 +139,7 @@ def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | No
     model = _build(protocol, cell)
     choice = None
     if "choose_layer" in spec:
-        measures = [get_measure(name) for name in protocol.measures]
+        measures = [get_measure(name) for name in protocol.measures if name != "frequency_error"]
         choice = LayerChoice(spec["choose_layer"], measures, data.Y)
         choice.prepare(model)
     began = time.process_time()
@@ -180,6 +180,9 @@ def _score_labels(
     # Without a threshold that we know of, 0/1 labels are what the method predicts.
     labels = _table(model.predict(data.X_test)) > 0.5 if threshold is None else stages[-1] > threshold
     for name in names:
+        if name == "frequency_error":
+            outcome.scores[name] = _frequency_error(model, data.frequency)
+            continue
         measure = get_measure(name)
         hard = measure.uses_threshold
         values = [measure(data.Y_test, stage > threshold if hard else stage) for stage in stages[:-1]]
@@ -187,6 +190,15 @@ def _score_labels(
         outcome.scores[name] = values[-1] if choice is None else values[choice.layer(measure) - 1]
         if len(stages) == outcome.n_layers:  # a cascade, all of whose layers can be judged
             outcome.layers |= {(layer, name): value for layer, value in enumerate(values, start=1)}
+
+
+def _frequency_error(model: Any, frequency: np.ndarray | None) -> float:
+    """Return the mean error of the label frequency, over labels that have an estimate."""
+    estimate = getattr(model, "label_frequency_", None)
+    if estimate is None or frequency is None:
+        return float("nan")
+    errors = np.abs(np.asarray(estimate, dtype=float) - frequency)
+    return float(np.nanmean(errors)) if not np.isnan(errors).all() else float("nan")
 
 
 def _staged(model: Any, X: Any, n_labels: int) -> list[np.ndarray]:

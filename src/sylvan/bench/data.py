@@ -13,16 +13,21 @@ from sklearn.model_selection import KFold, train_test_split
 
 from sylvan.bench.protocol import TEST_SHARE, Cell, Protocol
 from sylvan.datasets import hide_positives, load_dataset, read_arff, read_csv
+from sylvan.forests import OutOfBag, RandomForest
 from sylvan.siamese.pairs import count_pairs, draw_pairs
 
 
 class Sample(NamedTuple):
-    """Training data as the method sees it, and test data with the truth."""
+    """Training data as the method sees it, and test data with the truth.
+
+    `frequency` is the share of each label's positives that the method sees; of tables of labels.
+    """
 
     X: Any
     Y: np.ndarray
     X_test: Any
     Y_test: np.ndarray
+    frequency: np.ndarray | None = None
 
 
 class DataFacts(NamedTuple):
@@ -96,10 +101,40 @@ def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sa
     if protocol.task == "pairs":
         return _draw_pairs(protocol, cell, factors, X, Y)
     train, test = _split(protocol, cell, X, Y)
-    observed = hide_positives(
-        Y[train], factors.get("ilr", 0.0), random_state=derive_seed(protocol.seed, "mask", cell.dataset, cell.repeat)
-    )
-    return Sample(X[train], observed, X[test], Y[test])
+    seed = derive_seed(protocol.seed, "mask", cell.dataset, cell.repeat)
+    observed = hide_labels(X[train], Y[train], factors.get("missing", factors.get("ilr", 0.0)), seed)
+    frequency = observed.sum(axis=0) / np.maximum(Y[train].sum(axis=0), 1)
+    return Sample(X[train], observed, X[test], Y[test], frequency)
+
+
+def hide_labels(X: Any, Y: np.ndarray, missing: Any, seed: int) -> np.ndarray:
+    """Hide positives.
+
+    Parameters
+    ----------
+    X, Y : rows and their true labels
+    missing : float, "by label" or "hard rows"
+        A share of each label's positives; a share for each label, drawn between 0 and 0.7; or half of the positives,
+        those that a forest finds hardest, by its out-of-bag probabilities, four times as often as the easiest.
+    seed : int
+
+    Returns
+    -------
+    ndarray of the shape of Y
+    """
+    rng = np.random.RandomState(seed)
+    if missing == "by label":
+        return hide_positives(Y, rng.uniform(0.0, 0.7, Y.shape[1]), random_state=seed)
+    if missing != "hard rows":
+        return hide_positives(Y, missing, random_state=seed)
+    forest = RandomForest(100, min_samples_leaf=2, out_of_sample=OutOfBag(), random_state=seed).fit(X, Y)
+    proba = forest.oos_proba_.reshape(Y.shape)
+    observed = Y.copy()
+    for j in range(Y.shape[1]):
+        positives = np.flatnonzero(Y[:, j])
+        ease = np.argsort(np.argsort(proba[positives, j], kind="stable")) / max(len(positives) - 1, 1)
+        observed[positives[rng.uniform(size=len(positives)) > 0.2 + 0.6 * ease], j] = 0
+    return observed
 
 
 def _data(protocol: Protocol, dataset: str, fingerprint: str | None) -> tuple[Any, Any]:

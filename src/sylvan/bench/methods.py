@@ -24,6 +24,7 @@ _MODULES = (
     "augment",
     "impute",
     "length",
+    "calibrate",
     "scanning",
 )
 

@@ -22,11 +22,13 @@ from sylvan.measures import MEASURES, get_measure
 TASKS: Mapping[str, dict[str, tuple[str, ...]]] = {
     "labels": {
         "splits": ("stratified-folds", "folds", "holdout"),
-        "factors": ("ilr",),
-        "measures": (*MEASURES, "macro_auc"),
+        "factors": ("ilr", "missing"),
+        "measures": (*MEASURES, "macro_auc", "frequency_error"),
     },
     "pairs": {"splits": ("pairs",), "factors": ("points", "pairs"), "measures": ("accuracy", "auroc")},
 }
+#: Ways in which labels are missing, beside one rate for all (see `sylvan.bench.data.hide_labels`).
+MISSING = ("by label", "hard rows")
 #: How a method may choose a number of layers for each measure (see `sylvan.bench.methods.LayerChoice`).
 LAYER_RULES = ("best", "patience", "drop")
 #: Share of test rows of a holdout, if none is given.
@@ -77,13 +79,15 @@ class Protocol:
         For each data set: `path`, `rows` (that many, drawn at random), `features` (the first so many), `min_positives`
         (labels with fewer positives are dropped); "*" is for all that are not named.
     measures : tuple of str
-        Names of `sylvan.measures`; "accuracy" and "auroc" for pairs.
+        Names of `sylvan.measures`, and "frequency_error", the mean error of `label_frequency_`; "accuracy" and "auroc"
+        for pairs.
     repeats : int
         Folds, or repetitions of a random split.
     split : dict
         `kind`: "stratified-folds" (iterative stratification), "folds", "holdout" (with `test_share`) or "pairs".
     factors : dict of str to tuple
-        Levels. "ilr" hides that share of the positives of training rows; "points" ("shared" or "strict") and "pairs"
+        Levels. "ilr" hides that share of the positives of training rows; so does "missing", which may also be "by
+        label" (a share for each, up to 0.7) or "hard rows" (half, more often of rows that are hard to tell); "points" ("shared" or "strict") and "pairs"
         are for pairs; any other must be used by an option as "$name".
     methods : dict
         For each method: `name` (printed), `use` (see `sylvan.bench.methods`), `options`, `choose_layer`.
@@ -386,7 +390,7 @@ def _check(protocol: Protocol) -> None:
         _known("measure", measure, task["measures"])
     if protocol.task == "labels":
         for measure in protocol.measures:
-            if get_measure(measure).name != measure:
+            if measure != "frequency_error" and get_measure(measure).name != measure:
                 raise ValueError(f"Write {get_measure(measure).name!r} instead of {measure!r}, its second name.")
     _whole("repeats", protocol.repeats)
     _whole("seed", protocol.seed, 0)
@@ -404,6 +408,12 @@ def _check(protocol: Protocol) -> None:
     for rate in protocol.factors.get("ilr", ()):
         if not isinstance(rate, float) or not 0 <= rate < 1:
             raise ValueError(f"An ilr is a share of positives to hide, from 0 to below 1, got {rate!r}")
+    for level in protocol.factors.get("missing", ()):
+        if level not in MISSING and not (isinstance(level, float) and 0 <= level < 1):
+            known = " or ".join(repr(way) for way in MISSING)
+            raise ValueError(f"A level of missing is a share from 0 to below 1, {known}, got {level!r}")
+    if {"ilr", "missing"} <= set(protocol.factors):
+        raise ValueError("Factors 'ilr' and 'missing' both hide positives: use one of them.")
     if protocol.task == "pairs":
         for points in protocol.factors.get("points", ()):
             _known("level of points", points, ("shared", "strict"))
@@ -466,7 +476,7 @@ def _levels(factor: str, values: Any) -> tuple[Any, ...]:
     for level in levels:
         if not isinstance(level, str | int | float) or isinstance(level, bool):
             raise ValueError(f"A level of the factor {factor!r} is a number or a text, got {level!r}")
-    return tuple(_one_form(level, whole=factor != "ilr") for level in levels)
+    return tuple(_one_form(level, whole=factor not in ("ilr", "missing")) for level in levels)
 
 
 def _one_form(level: Any, *, whole: bool) -> Any:

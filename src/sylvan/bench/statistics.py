@@ -32,7 +32,7 @@ _DECIMALS = 12
 
 
 def greater_is_better(measure: str) -> bool:
-    """Direction of a measure of `sylvan.measures`, or of the measures of pairs, "accuracy" and "auroc".
+    """Direction of a measure of `sylvan.measures`, of "frequency_error", or of those of pairs, "accuracy" and "auroc".
 
     Examples
     --------
@@ -40,7 +40,9 @@ def greater_is_better(measure: str) -> bool:
     >>> greater_is_better("accuracy"), greater_is_better("hamming_loss")
     (True, False)
     """
-    return measure in ("accuracy", "auroc") or get_measure(measure).greater_is_better
+    if measure in ("accuracy", "auroc", "frequency_error"):
+        return measure != "frequency_error"
+    return get_measure(measure).greater_is_better
 
 
 # Tables of scores

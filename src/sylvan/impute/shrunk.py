@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import chi2
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_integer, check_number
@@ -15,6 +16,7 @@ _SHARE = 0.05  # a rate is that of at least so many cells, as a share of the obs
 _POOLED_CELLS = 50  # and of all labels together, of at least so many
 _OWN_CELLS = (5, 20)  # of one label, of half as many as are observed, within these
 _LEAST_RATE = 0.01
+_CHANCE = 0.1  # how often chance may spread labels further than what is taken for chance
 _MOST_CELLS = 200_000_000  # that all bootstrap samples together may have, if that leaves _FEWEST of them
 _FEWEST = 20
 
@@ -50,7 +52,8 @@ class ShrunkTopRate(BaseEstimator):
        chance. The second is that the cells on top may not all be positive, the less so the less a label can be told
        (A_j is the AUC of the probabilities for the observed positives), and the rarer it is: at worst r_j is the share
        d_j of all cells that are observed.
-    3. The variance t^2 between labels is what is left of the spread of log r_j (DerSimonian and Laird's estimate).
+    3. The variance t^2 between labels is what is left of the spread of log r_j (DerSimonian and Laird's estimate, but
+       beyond the spread that chance exceeds once in ten times, instead of the mean one).
     4. log c_j = m + t^2 / (t^2 + v_j) (log r_j - m), where m lies between log r_0 (if t is 0) and the weighted mean of
        the log r_j.
 
@@ -61,7 +64,7 @@ class ShrunkTopRate(BaseEstimator):
     ----------
     within : (low, high), number, mapping or None, default=None
         What is known beforehand: a range or a value for all labels, or {label: range or value} for some of them.
-    impurity : float, default=0.75
+    impurity : float, default=0.5
         How much a label that is hard to tell is doubted; 0: its rate is as good as its numbers.
     n_bootstrap : int, default=100
         Samples of the rows that intervals are made of; fewer, at least 20, of very large tables.
@@ -91,7 +94,7 @@ class ShrunkTopRate(BaseEstimator):
     uses_proba: ClassVar[bool] = True
 
     def __init__(
-        self, *, within: Any = None, impurity: float = 0.75, n_bootstrap: int = 100, level: float = 0.9
+        self, *, within: Any = None, impurity: float = 0.5, n_bootstrap: int = 100, level: float = 0.9
     ) -> None:
         self.within = within
         self.impurity = impurity
@@ -249,11 +252,16 @@ def _shrink(own: np.ndarray, variance: np.ndarray, pooled: float) -> Reading:
 
 
 def _between(x: np.ndarray, v: np.ndarray) -> float:
-    """Return the variance between values that have the variances v by chance (DerSimonian and Laird 1986)."""
+    """Return the variance between values that have the variances v by chance (DerSimonian and Laird 1986).
+
+    They subtract the mean of a chi-squared number; here it is its upper tenth.
+    """
+    if len(x) < 2:
+        return 0.0
     weight = 1.0 / v
-    excess = np.sum(weight * (x - np.sum(weight * x) / weight.sum()) ** 2) - (len(x) - 1)
+    excess = np.sum(weight * (x - np.sum(weight * x) / weight.sum()) ** 2) - chi2.isf(_CHANCE, len(x) - 1)
     scale = weight.sum() - np.sum(weight**2) / weight.sum()
-    return max(0.0, float(excess / scale)) if len(x) > 1 and scale > 0 else 0.0
+    return max(0.0, float(excess / scale))
 
 
 def _reason(found: Reading, limits: np.ndarray) -> str:
