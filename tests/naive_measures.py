@@ -13,6 +13,12 @@ def hamming_loss(Y, P, threshold=0.5):
     return [sum((P[i, j] > threshold) != Y[i, j] for i in range(n)) / n for j in range(n_labels)]
 
 
+def brier_loss(Y, P):
+    """By label: mean over rows i of (Y_ij - P_ij)^2."""
+    n, n_labels = Y.shape
+    return [sum((float(Y[i, j]) - float(P[i, j])) ** 2 for i in range(n)) / n for j in range(n_labels)]
+
+
 def one_error(Y, P):
     """By row: 1 if the label of the highest score, the first of them if tied, is not a positive."""
     errors = []

@@ -38,7 +38,8 @@ MODELS = {
     **{
         name: getattr(sylvan, name)(n_trees=4, max_layers=2, random_state=0)
         for name in [
-            "rf_et", "gcforest", "lcforest", "cafe", "cafe_os", "slcforest", "flaforest", "cafe_slc", "cafe_fla",
+            "auto", "rf_et", "gcforest", "lcforest", "cafe", "cafe_os", "slcforest", "flaforest", "cafe_slc",
+            "cafe_fla",
         ]
     },
     "imldf": sylvan.imldf(n_trees=8, max_layers=3, length=FixedLength(), score_folds=None, random_state=0),
@@ -47,6 +48,7 @@ MODELS = {
     "top rate": sylvan.slcforest(
         4, max_layers=2, frequency=TopRate(), decision_threshold="calibrated", random_state=0
     ),
+    "auto, some known": sylvan.auto(4, max_layers=2, frequency={"even": 0.4, "prime": (0.3, 0.6)}, random_state=0),
     "random state": sylvan.rf_et(n_trees=4, random_state=np.random.RandomState(3)),
     "known": sylvan.slcforest(
         4, max_layers=2, impute=StrictLabelComplement(KnownFrequency(np.full(8, 0.5))), random_state=0

@@ -27,6 +27,7 @@ ALL = list(MEASURES.values())
 WITH_VECTOR = [measure for measure in ALL if measure.kind != "pooled"]
 POOLED = [measure for measure in ALL if measure.kind == "pooled"]
 HARD = {"hamming_loss", "macro_f1", "macro_mcc", "micro_f1", "micro_mcc"}
+RANKING = [measure for measure in ALL if measure.name not in HARD | {"brier_loss"}]
 
 
 def named(list_of_measures):
@@ -114,6 +115,7 @@ def test_threshold_by_label():
 
 SKLEARN = {
     "hamming_loss": lambda Y, P: metrics.hamming_loss(Y, P > 0.5),
+    "brier_loss": lambda Y, P: np.mean([metrics.brier_score_loss(Y[:, j], P[:, j]) for j in range(Y.shape[1])]),
     "ranking_loss": metrics.label_ranking_loss,
     "average_precision": metrics.label_ranking_average_precision_score,
     "macro_auroc": lambda Y, P: metrics.roc_auc_score(Y, P, average="macro"),
@@ -241,7 +243,7 @@ def test_better_by_element():
     assert measures.macro_f1.better(a, b).tolist() == [False, True, False, True, False]
 
 
-@named([measure for measure in ALL if not measure.uses_threshold])
+@named(RANKING)
 @settings(max_examples=25, deadline=None)
 @given(case=truth_and_scores())
 def test_ranking_measures_see_only_the_order(measure, case):
@@ -249,8 +251,24 @@ def test_ranking_measures_see_only_the_order(measure, case):
     assert measure(Y, np.exp(3 * P) - 2) == pytest.approx(measure(Y, P), nan_ok=True)
 
 
+def test_brier_loss_sees_more_than_the_order():
+    # Truth [1, 0, 0], the same order twice: (0.01 + 0.04 + 0) / 3 and (0.25 + 0.16 + 0.04) / 3.
+    assert measures.brier_loss([1, 0, 0], [0.9, 0.2, 0.0]) == pytest.approx(0.05 / 3)
+    assert measures.brier_loss([1, 0, 0], [0.5, 0.4, 0.2]) == pytest.approx(0.45 / 3)
+    np.testing.assert_allclose(measures.brier_loss.vector([[1, 0], [0, 0]], [[0.5, 0.1], [0.5, 0.3]]), [0.25, 0.05])
+
+
+@settings(max_examples=25, deadline=None)
+@given(case=truth_and_scores())
+def test_brier_loss_is_the_least_if_scores_are_the_rates(case):
+    Y, P = case
+    rates = np.broadcast_to(Y.mean(axis=0), Y.shape)
+    constant = np.broadcast_to(P[:1], Y.shape)
+    assert (measures.brier_loss.vector(Y, rates) <= measures.brier_loss.vector(Y, constant) + 1e-12).all()
+
+
 def test_what_the_measures_say_about_themselves():
-    losses = {"hamming_loss", "one_error", "coverage", "ranking_loss"}
+    losses = {"hamming_loss", "brier_loss", "one_error", "coverage", "ranking_loss"}
     assert {name for name, measure in MEASURES.items() if not measure.greater_is_better} == losses
     assert {name for name, measure in MEASURES.items() if measure.uses_threshold} == HARD
     assert {name for name, measure in MEASURES.items() if measure.kind == "row"} == {
@@ -275,7 +293,7 @@ def test_names(measure):
 
 def test_macro_auc_is_a_second_name_of_macro_auroc():
     assert measures.macro_auc is measures.macro_auroc is get_measure("macro_auc")
-    assert len(MEASURES) == 13
+    assert len(MEASURES) == 14
     assert "macro_auc" not in MEASURES
 
 

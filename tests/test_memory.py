@@ -173,7 +173,7 @@ def test_bytes_of_trees():
     assert grown.nbytes - exact.nbytes == 7 * (2 * 8 + 2)  # two sizes of each tree, and half a leaf
 
 
-@pytest.mark.parametrize("name", ["rf_et", "slcforest", "gcforest", "mldf", "lcforest"])
+@pytest.mark.parametrize("name", ["auto", "rf_et", "slcforest", "gcforest", "mldf", "lcforest"])
 @pytest.mark.filterwarnings("ignore")
 def test_the_model_part_of_a_small_fit(name):
     X, Y = noisy()

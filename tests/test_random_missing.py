@@ -33,12 +33,13 @@ def made(seed, n=N, n_labels=N_LABELS):
     return proba, rng.random((n, n_labels)) < proba, rng
 
 
-def model_of(proba, observed, candidates=None, rows=None, names=None):
-    """Return what `doubt_missing_at_random` reads of a fitted model."""
+def model_of(proba, observed, candidates=None, rows=None, names=None, said=None):
+    """Return what `doubt_missing_at_random` reads of a fitted model; `said` if `proba` is calibrated."""
     labels = SimpleNamespace(observed=observed, candidates=~observed if candidates is None else candidates)
     rows = pd.RangeIndex(len(observed)) if rows is None else rows
     names = [f"l{j}" for j in range(observed.shape[1])] if names is None else names
-    return SimpleNamespace(oos_proba_=proba, _fitted=SimpleNamespace(labels=labels, rows=rows, label_names=names))
+    fitted = SimpleNamespace(labels=labels, rows=rows, label_names=names, said=said)
+    return SimpleNamespace(oos_proba_=proba, _fitted=fitted)
 
 
 def doubts(proba, observed, **kwargs):
@@ -223,6 +224,15 @@ def test_rows_in_which_recording_stopped():
     assert f"about {expected:.0f}. Did recording" in doubt
     assert expected > 3 * n_seen
     np.testing.assert_array_equal(observed, before)
+
+
+def test_calibrated_models_are_asked_what_is_recorded_not_what_is_there():
+    """P(present) of a label that is recorded in half of the rows says nothing of where it should be recorded."""
+    proba, observed, _ = made(0)
+    observed[700:900] = False
+    present = np.random.default_rng(1).random(proba.shape)
+    found = doubts(present, observed, said=proba)
+    assert found == doubts(proba, observed) != doubts(present, observed)
 
 
 def test_rows_go_by_their_names():

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import sylvan
-from sylvan import DeepForestClassifier, flaforest, gcforest, imldf, rf_et, slcforest
+from sylvan import DeepForestClassifier, auto, flaforest, gcforest, imldf, rf_et, slcforest
 from sylvan.augment import OutputSpace
 from sylvan.base import KeepLabels
 from sylvan.datasets import hide_positives, load_digit_attributes
@@ -475,6 +475,78 @@ def test_an_estimate_alone(digits, tmp_path, drawn):
         label: ("0.25", 4 * Y[label].sum()) for label in Y
     }
     assert "25 % of all positives" in page.sections["Summary"]
+
+
+@pytest.fixture(scope="module")
+def calibrated(digits):
+    return auto(10, max_layers=2, n_folds=3, random_state=0).fit(digits[0], digits[2])
+
+
+def test_calibrated_models_say_what_is_probable(calibrated, digits, tmp_path, drawn):
+    X, _, Y = digits
+    page = read(write_report(calibrated, tmp_path / "p.html", X=X, Y=Y))
+    known = calibrated.suggest_labels()
+    n_zero = int((Y == 0).to_numpy().sum())
+    assert 0 < len(known) < n_zero
+    cells = f"Of {n_zero:,} cells that may hold a positive that nobody recorded, {len(known)}"
+    share = f"({100 * len(known) / n_zero:.0f} %) are probably positive."
+    assert f"{cells} {share}" in page.sections["Summary"]
+    assert f"{cells} are more probably positive than not." in page.sections["Labels found missing"]
+    assert f"Estimate of c: {calibrated._fitted.labels.details.reason}." in page.sections["Labels found missing"]
+    assert "left out at random" in page.sections["Summary"]
+    assert "confirm each other" not in page.text  # nothing was filled in between layers
+    assert "by-layer" not in page.tables
+    assert "the model filled" not in page.text
+    assert "could not be" not in page.text
+
+
+def test_calibrated_models_have_intervals(calibrated, digits, tmp_path):
+    Y = digits[2]
+    lines = read(write_report(calibrated, tmp_path / "p.html")).rows("labels")
+    table = calibrated.summary().labels
+    assert {line[0] for line in lines} == set(Y.columns)
+    for label, observed, n_filled, c, u in lines:
+        known = table.loc[label]
+        assert (int(observed), int(n_filled)) == (known["recorded"], known["suggested"])
+        assert c == f"{known['frequency']:.2f} ({known['low']:.2f} to {known['high']:.2f})"
+        assert int(u) == known["expected"]
+
+
+def test_a_known_frequency_has_no_interval(digits, tmp_path):
+    X, _, Y = digits
+    model = auto(5, max_layers=1, n_folds=2, frequency=0.5, random_state=0).fit(X, Y)
+    page = read(write_report(model, tmp_path / "p.html"))
+    assert {c for _, _, _, c, _ in page.rows("labels")} == {"0.50"}
+    assert "Estimate of c: given." in page.sections["Labels found missing"]
+
+
+def test_suggestions_of_calibrated_models(calibrated, tmp_path):
+    page = read(write_report(calibrated, tmp_path / "p.html"))
+    known = calibrated.suggest_labels()
+    for line, row in zip(page.rows("suggestions"), known.itertuples()):
+        assert line[1:] == [row.row, row.label, f"{row.probability:.3f}"]  # and no layer
+    words = page.sections["Suggestions"]
+    assert f"{len(known):,} suggestions in all: a probability above 0.5" in words
+    assert "truly there although it was not recorded, if positives were left out at random" in words
+
+
+def test_calibrated_models_that_find_nothing(digits, tmp_path):
+    X, _, _ = digits
+    noise = (np.random.default_rng(0).random((len(X), 3)) < 0.1).astype(int)
+    model = auto(5, max_layers=1, n_folds=2, frequency=1, random_state=0).fit(X, noise)
+    assert model.suggest_labels().empty
+    page = read(write_report(model, tmp_path / "p.html"))
+    assert "recorded is more probably positive than not. The suggestions on this page rank" in page.sections["Summary"]
+    assert "although none has a probability above 0.5: a ranking, no finding." in page.sections["Suggestions"]
+
+
+def test_two_classes_of_a_calibrated_model(digits, tmp_path):
+    X, _, Y = digits
+    model = auto(10, max_layers=2, n_folds=3, random_state=0).fit(X, Y["even"])
+    page = read(write_report(model, tmp_path / "p.html", X=X, Y=Y["even"]))
+    n_filled = len(model.suggest_labels())
+    assert f"that may be of class “1” though nobody recorded it, {n_filled} (" in page.sections["Summary"]
+    assert page.rows("labels")[0][:3] == ["1", str(Y["even"].sum()), str(n_filled)]
 
 
 def test_unknown_cells_are_counted_and_zeros_trusted(digits, tmp_path):

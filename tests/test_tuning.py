@@ -50,6 +50,7 @@ def test_sizes_and_names(name):
 @pytest.mark.parametrize(
     ("name", "searched"),
     [
+        ("auto", ["forests", "max_layers"]),
         ("slcforest", ["impute__threshold_on", "impute__frequency", "impute__threshold", "forests"]),
         ("flaforest", ["impute__frequency", "impute__threshold", "forests", "max_layers"]),
         ("cafe", ["augment__n_components", "forests", "max_layers"]),
@@ -107,13 +108,15 @@ def test_siamese_by_name_class_or_instance():
 def test_unknown_names_have_near_misses():
     with pytest.raises(ValueError, match=r"no algorithm 'slcforrest'; did you mean 'slcforest'"):
         param_grid("slcforrest")
-    with pytest.raises(ValueError, match=r"no algorithm 'zzzzz'\. Known are cafe"):
+    with pytest.raises(ValueError, match=r"no algorithm 'zzzzz'\. Known are auto, cafe"):
         param_grid("zzzzz")
     with pytest.raises(TypeError, match=r"algorithm must be a name"):
         param_grid(RandomForest())
 
 
 def test_decisions_where_they_are_possible():
+    assert "decision_threshold" not in param_grid("auto")
+    assert param_grid("auto", decisions=True)["decision_threshold"] == ["learned", 0.5]
     assert "decision_threshold" not in param_grid("slcforest")
     assert param_grid("slcforest", decisions=True)["decision_threshold"] == [0.5, "calibrated"]
     assert "decision_threshold" not in param_grid("cafe", decisions=True)

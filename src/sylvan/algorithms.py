@@ -18,8 +18,8 @@ auto        RF + ET, leaves of 3  5 folds       output space        no        no
 =========== ===================== ============= =================== ========= ====================== ===============
 
 RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws; gcforest, lcforest, mldf, imldf and auto have
-forests of their own. Shared arguments: `n_trees`, `max_layers`, `scoring` (`measure` of mldf), `n_jobs`, `random_state`,
-`verbose`; any other parameter of `DeepForestClassifier` may be given by name and replaces the recipe's.
+forests of their own. Shared arguments: `n_trees`, `max_layers`, `scoring` (`measure` of mldf), `n_jobs`,
+`random_state`, `verbose`; any other parameter of `DeepForestClassifier` may be given by name and replaces the recipe's.
 
 One deviation is common to all: one fit of a layer's forests serves its features, the imputer, the score and the
 prediction, where the published code fits up to eight forests a layer (`separate_forests=True` comes close), and

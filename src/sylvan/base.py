@@ -89,7 +89,7 @@ class LabelState:
     label_names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
+        for value in (*vars(self).values(), *(self.details or ())):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -320,9 +320,7 @@ class Calibrator(Protocol):
 
     threshold_: float
 
-    def fit(
-        self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, certain: np.ndarray
-    ) -> "Calibrator":
+    def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, certain: np.ndarray) -> "Calibrator":
         """Learn from the labels a layer learnt, out-of-sample probabilities and P(recorded | present) of each label.
 
         `certain` marks labels of which that is known, rather than estimated.
@@ -398,7 +396,7 @@ class KeepLabels(BaseEstimator):
     def _estimated(self, state: LabelState, *, proba: np.ndarray | None = None, **given: Any) -> LabelState:
         """Return the state with c; a label of which no cell may be missing has c = 1."""
         may_miss = state.candidates.any(axis=0)
-        ones = np.ones(len(may_miss))
+        ones = np.ones(state.observed.shape[1])
         if not may_miss.any():
             return replace(state, frequency=ones, details=FrequencyDetails(ones, ones, "no cell may be missing"))
         if proba is not None:  # cells that are known to be negative say nothing of how often positives are missed
@@ -409,7 +407,7 @@ class KeepLabels(BaseEstimator):
         details = state.details
         if details is not None:
             details = details._replace(low=np.where(may_miss, details.low, 1), high=np.where(may_miss, details.high, 1))
-        return replace(state, frequency=np.where(may_miss, state.frequency, 1.0), details=details)
+        return replace(state, frequency=np.where(may_miss, np.asarray(state.frequency), 1.0), details=details)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the estimated frequency, 1 where there is none."""
@@ -424,7 +422,10 @@ def with_estimate(estimator: Any, state: LabelState, *, X: Any = None, **given: 
     """Return the state with the frequency that an estimator finds in X or `proba`, and its details if it has any."""
     Y = named_labels(state.observed, state.label_names)
     frequency = np.array(estimator.estimate(X, Y, **given), dtype=float)
-    details = estimator.details(X, Y, **given) if hasattr(estimator, "details") else None
+    details = None
+    if hasattr(estimator, "details"):
+        low, high, reason = estimator.details(X, Y, **given)
+        details = FrequencyDetails(np.array(low, dtype=float), np.array(high, dtype=float), reason)
     return replace(state, frequency=frequency, details=details)
 
 

@@ -405,6 +405,7 @@ class DeepForestClassifier(
             impute=plan.impute,
             rows=suggestions.row_names(weak.index, targets.n_rows),
             label_names=targets.label_names,
+            used=used,
         )
         current = labels.current
         if calibration is not None:

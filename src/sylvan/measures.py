@@ -321,7 +321,8 @@ def _hamming_loss(Y: Array, predicted: Array) -> Array:
 
 
 def _brier_loss(Y: Array, S: Array) -> Array:
-    return np.mean((S - Y) ** 2, axis=0)
+    # Labels in rows: how numpy adds up, and so the last bit, must not depend on the layout of the input.
+    return np.mean(np.ascontiguousarray((S - Y).T) ** 2, axis=1)
 
 
 def _one_error(Y: Array, S: Array) -> Array:

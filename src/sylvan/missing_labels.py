@@ -29,11 +29,13 @@ class Fitted:
     label_names: list[Any]
     calibration: Any = None
     said: np.ndarray | None = None  # out-of-sample P(recorded | x), where `oos_proba_` is calibrated
+    used: np.ndarray | None = None  # rows of positive weight; None for all
 
     def filled(self) -> np.ndarray:
         """Return the cells that the imputer filled; without an imputer, those that are probably positive."""
         if isinstance(self.impute, KeepLabels) or self.calibration is not None:
-            return self.labels.candidates & (self.probability > 0.5)
+            probable = self.labels.candidates & (self.probability > 0.5)
+            return probable if self.used is None else probable & self.used[:, None]
         return self.labels.imputed
 
     def accept(self, probas: np.ndarray) -> np.ndarray:
@@ -44,7 +46,8 @@ class Fitted:
 
     def unrecorded(self, present: np.ndarray) -> np.ndarray:
         """Return P(present | x, not recorded), given P(present | x)."""
-        n_recorded = self.labels.observed.sum(axis=0)
+        observed = self.labels.observed
+        n_recorded = (observed if self.used is None else observed[self.used]).sum(axis=0)
         return self.calibration.given_unrecorded(present, known_frequency(self.labels), n_recorded)
 
     def chosen(self, min_proba: float | None, max_per_label: int | None) -> np.ndarray:
@@ -80,10 +83,13 @@ class MissingLabels:
         """List labels of the training rows that are probably missing, most likely first.
 
         Without arguments: the cells that the imputer filled (without an imputer, those with probability above 0.5).
-        With arguments: the most probable of all cells that may be missing, imputed or not. The probability is that of
-        the last layer, p, raised by the share c of positives it was told of: 1 - (1 - p)^(1/c), with one c for all
-        labels. It ranks well, but is as good as that estimate, and too high where labels are noisy: cells that were
-        filled confirm each other in the next layer. Look at some before you trust it, and at `check_recovery`.
+        With arguments: the most probable of all cells that may be missing, imputed or not. Look at some before you
+        trust them, and at `check_recovery`.
+
+        The probability of calibrated models, such as `auto`, is P(label present | features, not recorded), as good as
+        the estimate of the label frequency c. That of others is what the last layer says, p, raised by the share c of
+        positives it was told of: 1 - (1 - p)^(1/c), with one c for all labels. It ranks well, but is too high where
+        labels are noisy: cells that were filled confirm each other in the next layer.
 
         Parameters
         ----------

@@ -106,7 +106,8 @@ def doubt_missing_at_random(model: Any) -> list[str]:
     observed = np.asarray(fitted.labels.observed, dtype=bool)
     if not (observed | fitted.labels.candidates).all():
         return []
-    proba = np.asarray(model.oos_proba_, dtype=float)[:, -observed.shape[1] :]  # of two classes, the second
+    said = model.oos_proba_ if fitted.said is None else fitted.said  # that labels are recorded, not that they are there
+    proba = np.asarray(said, dtype=float)[:, -observed.shape[1] :]  # of two classes, the second
     if len(observed) < N_BLOCKS or not observed.any():
         return []
     expected = expect_labels(proba, observed)

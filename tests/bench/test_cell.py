@@ -8,7 +8,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss, roc_auc_score
 
-from sylvan.algorithms import cafe_slc, rf_et, slcforest
+from sylvan.algorithms import auto, cafe_slc, rf_et, slcforest
 from sylvan.baselines import MLkNN
 from sylvan.bench import make_protocol
 from sylvan.bench.cell import _forget_peak, _peak, run_cell
@@ -105,6 +105,7 @@ def run_one(method, key="method", **options):
             {"use": "slcforest", "options": {"n_trees": 10, "max_layers": 2, "decision_threshold": 0.2}},
             slcforest(n_trees=10, max_layers=2, decision_threshold=0.2),
         ),
+        ({"use": "auto", "options": {"n_trees": 5, "max_layers": 2}}, auto(n_trees=5, max_layers=2)),
     ],
 )
 def test_measures_equal_those_of_a_model_fitted_by_hand(method, model):
@@ -189,6 +190,45 @@ def test_one_label(tmp_path, use):
         assert outcome.scores["hamming_loss"] < 0.3
 
 
+@pytest.mark.parametrize("missing", [0.5, "by label", "hard rows"])
+def test_error_of_the_frequency(missing):
+    method = {"use": "auto", "options": {"n_trees": 5, "max_layers": 1}}
+    measures = ["micro_auroc", "frequency_error"]
+    outcome, data, seed = run_one(method, measures=measures, factors={"missing": [missing]})
+    model = auto(n_trees=5, max_layers=1, random_state=seed).fit(data.X, data.Y)
+    errors = [abs(c - true) for c, true in zip(model.label_frequency_, data.frequency)]
+    assert outcome.scores["frequency_error"] == pytest.approx(np.mean(errors))
+    assert 0 < outcome.scores["frequency_error"] < 1
+    assert set(outcome.layers) == {(1, "micro_auroc")}  # it is not a matter of layers
+
+
+def test_error_of_a_frequency_that_is_known_or_not_estimated():
+    measures = ["frequency_error", "micro_f1"]
+    known = {"use": "auto", "options": {"n_trees": 3, "max_layers": 1, "frequency": {"use": "KnownFrequency"}}}
+    known["options"]["frequency"]["frequency"] = 0.25
+    outcome, data, _ = run_one(known, measures=measures)
+    assert outcome.scores["frequency_error"] == pytest.approx(np.abs(data.frequency - 0.25).mean())
+    for use in ("rf_et", "MLkNN"):
+        outcome, _, _ = run_one({"use": use}, measures=measures)
+        assert np.isnan(outcome.scores["frequency_error"])
+        assert outcome.scores["micro_f1"] >= 0
+
+
+def test_labels_without_an_estimate_have_no_error(tmp_path):
+    """A label that no training row has: its frequency is unknown, and cannot be wrong."""
+    rng = np.random.RandomState(0)
+    rows = [f"{x},{int(x > 0.5)},0" for x in rng.rand(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,label:a,label:b", *rows]))
+    outcome, data, seed = run_one(
+        {"use": "auto", "options": {"n_trees": 3, "max_layers": 1}},
+        measures=["frequency_error", "hamming_loss"],
+        datasets=[{"name": "t", "path": str(tmp_path / "t.csv")}],
+    )
+    model = auto(n_trees=3, max_layers=1, random_state=seed).fit(data.X, data.Y)
+    assert np.isnan(model.label_frequency_[1])
+    assert outcome.scores["frequency_error"] == pytest.approx(abs(model.label_frequency_[0] - data.frequency[0]))
+
+
 def test_measure_cells():
     """A method that is fitted for a measure has that measure only."""
     methods = {"mldf": {"options": {"measure": "$measure", "n_forests": 2, "n_trees": 5, "max_layers": 2}}}
@@ -201,8 +241,10 @@ def test_measure_cells():
 
 def test_a_layer_for_each_measure():
     method = {"use": "cafe", "choose_layer": "best", "options": {"n_trees": 10, "max_layers": 4}}
-    outcome, _, _ = run_one(method, ilr=0.7)
+    outcome, _, _ = run_one(method, ilr=0.7, measures=[*MEASURES, "frequency_error"])
     assert outcome.n_layers == 4
+    assert np.isnan(outcome.scores.pop("frequency_error"))  # chooses no layer
+    assert list(outcome.scores) == MEASURES
     for name, value in outcome.scores.items():
         assert value in [outcome.layers[layer, name] for layer in (2, 3, 4)]
 

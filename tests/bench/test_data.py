@@ -11,8 +11,9 @@ from sklearn.model_selection import KFold
 
 from sylvan.bench import data as bench_data
 from sylvan.bench import make_protocol
-from sylvan.bench.data import data_facts, derive_seed, sample
+from sylvan.bench.data import data_facts, derive_seed, hide_labels, sample
 from sylvan.datasets import load_dataset
+from sylvan.forests import OutOfBag, RandomForest
 
 
 def write_table(path, X, Y):
@@ -107,6 +108,92 @@ def test_masks(table):
     for repeat in range(3):
         masks = [by_repeat[repeat, ilr] for ilr in (0.0, 0.3, 0.5, 0.7)]
         assert all((more <= less).all() for less, more in itertools.pairwise(masks))  # nested
+
+
+def test_a_share_that_is_missing_is_an_ilr(table):
+    path, _, _ = table
+    by_ilr = samples(labels_protocol(path))
+    by_missing = samples(labels_protocol(path, factors={"missing": [0.0, 0.3, 0.5, 0.7]}))
+    assert len(by_ilr) == len(by_missing)
+    for one, other in zip(by_ilr.values(), by_missing.values()):
+        for ours, theirs in zip(one, other):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_labels_missing_in_ways_of_their_own(table):
+    path, _, Y = table
+    known = {}
+    for cell, part in samples(labels_protocol(path, factors={"missing": ["by label", "hard rows"]})).items():
+        truth = Y[rows_of(part.X)]
+        assert (truth >= part.Y).all()
+        assert (truth > part.Y).any()
+        np.testing.assert_array_equal(part.Y_test, Y[rows_of(part.X_test)])
+        np.testing.assert_allclose(part.frequency * truth.sum(axis=0), part.Y.sum(axis=0))
+        same = known.setdefault((cell.repeat, cell.factors), part.Y)
+        np.testing.assert_array_equal(same, part.Y)  # shared by the methods
+    assert len(known) == 6
+
+
+def told(n=2000, n_labels=3, seed=0):
+    """Rows of which some are easy to tell and others hard, and their labels."""
+    rng = np.random.RandomState(seed)
+    X = rng.normal(size=(n, n_labels))
+    return X, (X + rng.normal(size=X.shape) > 0).astype(int)
+
+
+def test_a_share_of_its_own_for_each_label():
+    X, Y = told(n_labels=40)
+    observed = hide_labels(X, Y, "by label", 3)
+    shares = 1 - observed.sum(axis=0) / Y.sum(axis=0)
+    assert shares.min() < 0.1 < 0.6 < shares.max() < 0.7
+    assert abs(shares.mean() - 0.35) < 0.1
+    # Within a label, at random: what is hidden is as easy to tell as what is not.
+    hidden = observed < Y
+    np.testing.assert_allclose(X[hidden].mean(), X[observed == 1].mean(), atol=0.02)
+    np.testing.assert_array_equal(hide_labels(X, Y, "by label", 3), observed)
+    assert (hide_labels(X, Y, "by label", 4) != observed).any()
+
+
+def test_rows_that_are_hard_to_tell_miss_more():
+    X, Y = told()
+    kept = X.copy(), Y.copy()
+    observed = hide_labels(X, Y, "hard rows", 3)
+    forest = RandomForest(100, min_samples_leaf=2, out_of_sample=OutOfBag(), random_state=3).fit(X, Y)
+    assert (observed <= Y).all()
+    for j in range(3):
+        positives = np.flatnonzero(Y[:, j])
+        hidden = 1 - observed[positives[np.argsort(forest.oos_proba_[positives, j])], j]  # the hardest first
+        assert hidden.mean() == pytest.approx(0.5, abs=0.05)
+        tenth = len(hidden) // 10
+        assert hidden[:tenth].mean() == pytest.approx(0.77, abs=0.1)  # from 0.8 to 0.2, evenly
+        assert hidden[-tenth:].mean() == pytest.approx(0.23, abs=0.1)
+    np.testing.assert_array_equal(hide_labels(X, Y, "hard rows", 3), observed)
+    assert (hide_labels(X, Y, "hard rows", 4) != observed).any()
+    for ours, copied in zip((X, Y), kept):
+        np.testing.assert_array_equal(ours, copied)
+
+
+@pytest.mark.parametrize("missing", ["by label", "hard rows"])
+def test_labels_that_are_odd_can_be_missing(missing):
+    X, Y = told(200)
+    one = hide_labels(X, Y[:, :1], missing, 0)
+    assert one.shape == (200, 1)
+    assert one.sum() < Y[:, 0].sum()
+    odd = np.column_stack([np.zeros(200, int), np.ones(200, int), np.arange(200) == 7]).astype(int)
+    found = hide_labels(sparse.csr_matrix(X), odd, missing, 0)
+    assert (found <= odd).all()
+    assert found[:, 0].sum() == 0
+    assert 0 < found[:, 1].sum() <= 200
+
+
+def test_the_frequency_of_a_label_without_positives(tmp_path):
+    X, Y = told(60, 2)
+    Y[:, 1] = 0
+    write_table(tmp_path / "t.csv", X, Y)
+    protocol = labels_protocol(str(tmp_path / "t.csv"), factors={"ilr": [0.5]})
+    part = sample(protocol, protocol.cells()[0])
+    assert part.frequency[0] == pytest.approx(0.5, abs=0.05)
+    assert part.frequency[1] == 0
 
 
 def test_seed_changes_folds_and_masks_and_nothing_else_does(table):

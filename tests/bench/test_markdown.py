@@ -75,6 +75,31 @@ def test_ranks_are_sorted_and_of_complete_blocks(tmp_path):
     ).all()
 
 
+def test_the_best_by_mean_and_by_rank(tmp_path):
+    """One bad data set costs the mean, not the rank."""
+    results = made(("flags", "birds", "yeast", "scene"), factors={"ilr": [0.0, 0.5]})
+    scores = results.scores.copy()
+    spoilt = scores["method"].eq("rf_et") & scores["dataset"].eq("flags") & scores["ilr"].eq(0.5)
+    loss = scores["measure"].eq("hamming_loss")
+    scores["value"] = scores["method"].map({"rf_et": 0.9, "cafe": 0.8, "slcforest": 0.7})
+    scores.loc[spoilt, "value"] = 0.1
+    scores.loc[loss, "value"] = 1 - scores.loc[loss, "value"]
+    results = Results(results.protocol, scores, *list(vars(results).values())[2:])
+    head, *rows = after(write_markdown(results, tmp_path / "page.md").read_text(), "## Tests over data sets")
+    found = {(row[0], row[1]): (row[head.index("best mean")], row[head.index("best rank")]) for row in rows}
+    for measure in ("micro auroc", "hamming loss"):
+        assert found[measure, "ilr 0.0"] == ("RF_ET", "RF_ET")
+        assert found[measure, "ilr 0.5"] == ("CAFE", "RF_ET")
+
+
+def test_levels_that_are_numbers_and_words(tmp_path):
+    results = made(factors={"missing": ["by label", 0.5, 0.0]})
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    head, *rows = after(page, "micro auroc (")
+    assert head == ["method", "missing 0.0", "missing 0.5", "missing by label"]
+    assert len(rows) == 3
+
+
 def test_every_data_set_has_mean_and_deviation(tmp_path):
     results = made()
     page = write_markdown(results, tmp_path / "page.md").read_text()

@@ -92,6 +92,15 @@ WRONG = [
     (("factors", "ilr"), [0, 0.0], "level of factor ilr 0.0 is named twice"),
     (("factors", "ilr"), [], "at least one level of factor ilr"),
     (("factors", "ilr"), 0.5, "factors.ilr must be a list"),
+    (
+        ("factors", "missing"),
+        [1.0],
+        "A level of missing is a share from 0 to below 1, 'by label' or 'hard rows', got 1.0",
+    ),
+    (("factors", "missing"), [-0.1], "A level of missing is a share"),
+    (("factors", "missing"), ["by row"], "A level of missing is a share .* got 'by row'"),
+    (("factors", "missing"), [0.5], "'ilr' and 'missing' both hide positives: use one of them"),
+    (("measures",), ["frequency_err"], "unknown measure 'frequency_err'; did you mean 'frequency_error'"),
     (("factors", "leaf"), [True], "A level of the factor 'leaf' is a number or a text"),
     (("factors", "depth"), [1], "Factor 'depth' changes nothing: no method has an option '.depth'"),
     (("factors", "n_layers"), [1], "A factor cannot be called 'n_layers'"),
@@ -123,6 +132,8 @@ def test_errors_name_what_is_wrong(path, value, message):
         (("measures",), ["micro_f1"], "unknown measure 'micro_f1'; known are: accuracy, auroc"),
         (("methods", "SiameseDeepForest", "choose_layer"), "best", "not for pairs"),
         (("factors", "ilr"), [0.5], "Factor 'ilr' changes nothing"),
+        (("factors", "missing"), [0.5], "Factor 'missing' changes nothing"),
+        (("measures",), ["frequency_error"], "unknown measure 'frequency_error'"),
     ],
 )
 def test_errors_of_pairs(path, value, message):
@@ -173,7 +184,9 @@ def test_files(tmp_path):
     with pytest.raises(ValueError, match="'latin' is not valid TOML"):
         load_protocol(tmp_path / "latin.toml")
     for absent in ("E", tmp_path, tmp_path / "none.toml"):
-        with pytest.raises(ValueError, match=r"There is no protocol .* known are A, B, C, C-cost, D"):
+        with pytest.raises(
+            ValueError, match=r"There is no protocol .* known are A, A-new, B, C, C-cost, D, auto, frequency"
+        ):
             load_protocol(absent)
 
 
@@ -204,6 +217,16 @@ def test_cells():
     assert cells[1].describe() == "digit_attributes ilr 0.0 leaf 1 #0 mldf for micro_auroc"
     assert protocol.method_names == {"rf": "RF", "mldf": "mldf"}
     assert set(LAYER_RULES) == set(LayerChoice.rules)
+
+
+def test_labels_missing_by_a_share_or_in_a_way():
+    spec = changed(("factors",), {"missing": [0, 0.5, "by label", "hard rows"], "leaf": [1]})
+    protocol = make_protocol(changed(("measures",), ["micro_auroc", "frequency_error"], spec))
+    assert protocol.factors["missing"] == (0.0, 0.5, "by label", "hard rows")
+    assert {dict(cell.factors)["missing"] for cell in protocol.cells()} == {0.0, 0.5, "by label", "hard rows"}
+    chosen = protocol.select(factors={"missing": ["by label"]})
+    assert {dict(cell.factors)["missing"] for cell in chosen.cells()} == {"by label"}
+    assert len({protocol.definition(cell) for cell in protocol.cells()}) == len(protocol.cells())
 
 
 def test_select():

@@ -183,6 +183,7 @@ def test_published_t_tests_of_the_siamese_paper():
 def test_directions():
     assert greater_is_better("accuracy")
     assert greater_is_better("auroc")
+    assert not greater_is_better("frequency_error")
     for name, measure in MEASURES.items():
         assert greater_is_better(name) == measure.greater_is_better
     with pytest.raises(ValueError, match="unknown measure 'nonsense'"):

@@ -189,7 +189,11 @@ def test_labels_without_a_usable_frequency_are_left_alone(impute, uses_proba):
         ({"forests": lambda number: [RF][number - 1 :]}, ValueError, "forests must be a list of at least one forest"),
         ({"forests": [RF], "crossover": True}, ValueError, "crossover=True needs at least two forests"),
         ({"scoring": "acuracy"}, ValueError, "acuracy"),
-        ({"decision_threshold": "best"}, ValueError, "decision_threshold must be a number .*got 'best'"),
+        (
+            {"decision_threshold": "best"},
+            ValueError,
+            r"decision_threshold must be a number, 'calibrated' or 'learned', got 'best'\.",
+        ),
         ({"decision_threshold": 1.5}, ValueError, "decision_threshold must be a number .*got 1.5"),
         ({"decision_threshold": -0.1}, ValueError, "decision_threshold must be a number"),
         ({"decision_threshold": None}, ValueError, "decision_threshold must be a number"),

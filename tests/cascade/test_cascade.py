@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, lcforest, rf_et
-from sylvan.algorithms import imldf, mldf, slcforest
+from sylvan.algorithms import auto, imldf, mldf, slcforest
 from sylvan.augment import OutputSpace, TreeEmbedding, Union
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import KeepLabels, StrictLabelComplement
@@ -24,6 +24,7 @@ X_NEW = make_weak_labels(seed=1)[0][:25]
 RF = RandomForest(10, out_of_sample=OutOfBag())
 ET = ExtraTrees(10, bootstrap=True, out_of_sample=OutOfBag())
 ALGORITHMS = {
+    "auto": auto(4, n_folds=2, max_layers=3, random_state=0),
     "rf_et": rf_et(8, random_state=0),
     "gcforest": gcforest(4, n_folds=2, max_layers=3, random_state=0),
     "lcforest": lcforest(4, n_folds=2, max_layers=3, random_state=0),
@@ -248,7 +249,8 @@ def test_the_last_stage_is_the_prediction(name):
     *before, last = model.staged_predict_proba(X_NEW)
     assert len(before) == model.n_layers_ - 1
     np.testing.assert_array_equal(last, model.predict_proba(X_NEW))
-    np.testing.assert_array_equal(model.predict(X_NEW), (last > 0.5).astype(int))
+    threshold = model.calibration_.threshold_ if name == "auto" else 0.5
+    np.testing.assert_array_equal(model.predict(X_NEW), (last > threshold).astype(int))
     assert model.predict(X_NEW).dtype.kind == "i"
 
 
@@ -269,7 +271,7 @@ def test_a_model_survives_pickling(name):
     assert copy.suggest_labels(top=5).equals(fitted(name).suggest_labels(top=5))
 
 
-@pytest.mark.parametrize("name", ["gcforest", "lcforest", "slcforest", "cafe_slc", "cafe_fla", "mldf", "imldf"])
+@pytest.mark.parametrize("name", ["auto", "gcforest", "lcforest", "slcforest", "cafe_slc", "cafe_fla", "mldf", "imldf"])
 def test_jobs_do_not_change_the_model(name):
     for n_jobs in (1, 2):
         other = pickle.loads(pickle.dumps(ALGORITHMS[name])).set_params(n_jobs=n_jobs).fit(X, Y_OBSERVED)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, slcforest
+from sylvan import DeepForestClassifier, auto, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, slcforest
 from sylvan.augment import Interactions, OutputSpace
+from sylvan.calibrate import Calibration
 from sylvan.forests import KFold, OutOfBag, RandomForest
 from sylvan.impute import StrictLabelComplement
 from sylvan.length import FixedLength
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWa
 X, _, Y = make_weak_labels(100)
 X_NEW = make_weak_labels(seed=1)[0][:20]
 RECIPES = {
+    "auto": lambda **options: auto(5, n_folds=2, **{"max_layers": 3} | options),
     "slcforest": lambda **options: slcforest(8, max_layers=4, threshold=0.3, **options),
     "flaforest": lambda **options: flaforest(8, max_layers=4, **options),
     "lcforest": lambda **options: lcforest(8, max_layers=4, n_folds=2, length=FixedLength(), **options),
@@ -76,6 +78,8 @@ def assert_same(one, other):
             assert getattr(one, name) is None
         else:
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert str(one.summary()) == str(other.summary())
+    np.testing.assert_array_equal(one.decision_threshold_, other.decision_threshold_)
 
 
 @pytest.fixture
@@ -131,9 +135,32 @@ def test_a_finished_fit_is_loaded(tmp_path, fits):
     assert_same(model, expected)
 
 
-def test_weights_and_groups(tmp_path):
+@pytest.mark.parametrize(
+    "labels", [Y[:, :1], np.where(Y[:, 0] == 1, "a", "b"), np.array(list("abc"))[Y[:, 0] + Y[:, 1]]]
+)
+def test_calibrated_models_of_any_target(tmp_path, labels):
+    """With the calibration, its threshold and how sure the frequency is."""
+    recipe = RECIPES["auto"]
+    expected = recipe(random_state=0).fit(X, labels)
+    interrupt(recipe(random_state=0), 1, tmp_path, labels=labels)
+    resumed = recipe(random_state=0).fit(X, labels, checkpoint_dir=tmp_path)
+    assert_same(resumed, expected)
+    np.testing.assert_array_equal(resumed.predict(X_NEW), expected.predict(X_NEW))
+    assert vars(resumed.calibration_).keys() == vars(expected.calibration_).keys()
+
+
+def test_layers_of_another_frequency_are_not_taken_up(tmp_path):
+    interrupt(RECIPES["auto"](random_state=0), 1, tmp_path)
+    RECIPES["auto"](random_state=0, decision_threshold=0.4).fit(X, Y, checkpoint_dir=tmp_path)  # layers do not know it
+    for other in ({"frequency": 0.5}, {"calibrate": Calibration(own_share=1.0)}, {"average_layers": False}):
+        with pytest.raises(ValueError, match="other data or other parameters"):
+            RECIPES["auto"](random_state=0, **other).fit(X, Y, checkpoint_dir=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["gcforest", "auto"])
+def test_weights_and_groups(tmp_path, name):
     weight, groups = np.linspace(0, 1, len(X)), np.arange(len(X)) % 10
-    recipe = RECIPES["gcforest"]
+    recipe = RECIPES[name]
     expected = recipe(random_state=0).fit(X, Y, sample_weight=weight, groups=groups)
     interrupt(recipe(random_state=0), 2, tmp_path, sample_weight=weight, groups=groups)
     resumed = recipe(random_state=0).fit(X, Y, sample_weight=weight, groups=groups, checkpoint_dir=tmp_path)

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
+from sylvan import DeepForestClassifier, auto, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
 from sylvan.augment import Interactions, OutputSpace
 from sylvan.forests import KFold, OutOfBag, RandomForest, from_sklearn
 from sylvan.length import FixedLength
@@ -65,7 +65,7 @@ def test_names_of_features():
         plain.predict(X_NEW[:, :5])
 
 
-@pytest.mark.parametrize("recipe", [slcforest, cafe_slc, gcforest, lcforest, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, slcforest, cafe_slc, gcforest, lcforest, small_mldf, small_imldf])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix])
 def test_sparse_features(recipe, form):
     rows, new = np.where(X > 0, X, 0), np.where(X_NEW > 0, X_NEW, 0)
@@ -78,7 +78,7 @@ def test_sparse_features(recipe, form):
     np.testing.assert_array_equal(model.transform(form(new)), dense.transform(new))
 
 
-@pytest.mark.parametrize("recipe", [slcforest, cafe_slc, lcforest, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, slcforest, cafe_slc, lcforest, small_mldf, small_imldf])
 def test_missing_values(recipe):
     rng = np.random.default_rng(0)
     rows = X.copy()
@@ -101,7 +101,7 @@ def test_integers_and_float32():
 # ------------------------------------------------------------------------------------------------ targets
 
 
-@pytest.mark.parametrize("recipe", [slcforest, flaforest, gcforest, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, slcforest, flaforest, gcforest, small_mldf, small_imldf])
 @pytest.mark.parametrize(
     "form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array, pd.DataFrame, lambda Y: Y.tolist(), lambda Y: Y > 0]
 )
@@ -109,7 +109,7 @@ def test_forms_of_labels(recipe, form):
     assert_same(recipe(5, **SMALL).fit(X, form(Y_OBSERVED)), recipe(5, **SMALL).fit(X, Y_OBSERVED))
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, lcforest, slcforest, cafe_slc, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, rf_et, gcforest, lcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_one_label(recipe):
     model = recipe(8, **SMALL).fit(X, Y_OBSERVED[:, :1])
     assert model.n_labels_ == 1
@@ -119,7 +119,7 @@ def test_one_label(recipe):
     assert micro_auroc(Y_NEW[:, :1], model.predict_proba(X_NEW)) > 0.8
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_two_classes_with_names(recipe):
     y = np.array(["no", "yes"])[Y[:, 0]]
     model = recipe(8, **SMALL).fit(X, y)
@@ -127,11 +127,12 @@ def test_two_classes_with_names(recipe):
     proba = model.predict_proba(X_NEW)
     assert proba.shape == model.oos_proba_[: len(X_NEW)].shape == (len(X_NEW), 2)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
-    np.testing.assert_array_equal(model.predict(X_NEW), model.classes_[(proba[:, 1] > 0.5).astype(int)])
+    threshold = model.decision_threshold_[0] if recipe is auto else 0.5
+    np.testing.assert_array_equal(model.predict(X_NEW), model.classes_[(proba[:, 1] > threshold).astype(int)])
     assert (model.predict(X_NEW) == np.array(["no", "yes"])[Y_NEW[:, 0]]).mean() > 0.75
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_several_classes_with_names(recipe):
     rows, code = make_classification(240, 8, n_informative=6, n_classes=3, class_sep=2, random_state=0)
     y = np.array(["ash", "elm", "oak"], dtype=object)[code]
@@ -149,7 +150,7 @@ def test_several_classes_with_names(recipe):
 # ------------------------------------------------------------------------------------------------ weights and groups
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, rf_et, gcforest, slcforest, cafe_slc, small_mldf, small_imldf])
 def test_rows_of_weight_zero_are_not_learnt(recipe):
     weight = np.ones(len(X))
     weight[100:] = 0
@@ -166,7 +167,7 @@ def test_rows_of_weight_zero_are_not_learnt(recipe):
     assert (models[0].predict_proba(X_NEW) != everything.predict_proba(X_NEW)).any()
 
 
-@pytest.mark.parametrize("recipe", [slcforest, flaforest])
+@pytest.mark.parametrize("recipe", [auto, slcforest, flaforest])
 def test_rows_of_weight_zero_have_no_say_in_imputation_and_length(recipe):
     weight = np.ones(len(X))
     weight[100:] = 0
@@ -180,7 +181,7 @@ def test_rows_of_weight_zero_have_no_say_in_imputation_and_length(recipe):
     np.testing.assert_array_equal(models[0].predict_proba(X_NEW), models[1].predict_proba(X_NEW))
 
 
-@pytest.mark.parametrize("recipe", [rf_et, gcforest, slcforest, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, rf_et, gcforest, slcforest, small_mldf, small_imldf])
 def test_weights_draw_predictions_to_heavy_rows(recipe):
     heavy = np.where(Y_OBSERVED[:, 0] == 1, 10.0, 1.0)
     plain = recipe(20, **SMALL).fit(X, Y_OBSERVED)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
-from sylvan import DeepForestClassifier, cafe, flaforest, gcforest, imldf, mldf, rf_et, slcforest
+from sylvan import DeepForestClassifier, auto, cafe, flaforest, gcforest, imldf, mldf, rf_et, slcforest
 from sylvan.augment import Interactions, OutputSpace
 from sylvan.base import KeepLabels, LabelState
 from sylvan.forests import ExtraTrees, OutOfBag, RandomForest, from_sklearn
@@ -94,11 +94,12 @@ def test_checkpoints_tell_functions_apart_by_what_they_return(tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
+        auto(10, n_folds=2, max_layers=3, random_state=0),
         slcforest(20, max_layers=3, length=FixedLength(), random_state=0),
         mldf("ranking_loss", n_trees=5, n_trees_step=0, n_folds=2, max_layers=3, length=FixedLength(), random_state=0),
         imldf(20, n_forests=2, n_interactions=5, max_layers=3, length=FixedLength(), score_folds=2, random_state=0),
     ],
-    ids=["slcforest", "mldf", "imldf"],
+    ids=["auto", "slcforest", "mldf", "imldf"],
 )
 def test_rows_of_weight_zero_are_judged_by_their_own_values(model):
     weight = np.where(np.arange(120) < 80, 1.0, 0.0)

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, cafe_os, cafe_slc, gcforest, imldf, mldf, rf_et, slcforest
+from sylvan import DeepForestClassifier, auto, cafe_os, cafe_slc, gcforest, imldf, mldf, rf_et, slcforest
 from sylvan.augment import Interactions, OutputSpace
 from sylvan.forests import OutOfBag, RandomForest
 from sylvan.measures import micro_auroc, ranking_loss
@@ -125,7 +125,7 @@ def test_the_end_and_the_middle_of_a_pipeline():
 # ------------------------------------------------------------------------------------------------ transform
 
 
-@pytest.mark.parametrize("recipe", [rf_et, slcforest, cafe_os, small_mldf, small_imldf])
+@pytest.mark.parametrize("recipe", [auto, rf_et, slcforest, cafe_os, small_mldf, small_imldf])
 def test_tables_of_features(recipe):
     model = recipe(8, max_layers=3, random_state=0).set_output(transform="pandas").fit(TABLE, LABELS)
     table = model.transform(TABLE)

@@ -53,23 +53,37 @@ def test_a_row_of_the_fit(songs):
     at = songs.frame["id"].tolist().index("007")
     lines = {line["label"]: line for line in found["labels"]}
     assert sorted(lines) == sorted(LABELS)
-    suggested = songs.model.suggest_labels()
-    added = set(zip(suggested["row"], suggested["label"]))
     for j, name in enumerate(LABELS):
         assert lines[name]["out_of_sample"] == songs.model.oos_proba_[at, j]
-        recorded = songs.frame[name][at] == 1
-        state = "recorded" if recorded else "added" if ("007", name) in added else "not recorded"
-        assert lines[name]["state"] == state
     values = [line["probability"] for line in found["labels"]]
     assert values == sorted(values, reverse=True)
 
 
-def test_states_of_all_rows(songs):
-    """Every added label is told as added, with its layer, in its row."""
-    suggested = songs.model.suggest_labels()
+def test_states_of_labels(songs):
+    """What was recorded is certain; what is probable is suggested; nothing was added between layers."""
+    everything = songs.model.suggest_labels(min_proba=0)
+    probable = {(row, label): p for row, label, p, _ in everything.itertuples(index=False)}
+    suggested = songs.model.suggest_labels()["row"].unique()
+    seen = set()
+    for row in [*suggested[:3], *songs.frame["id"][:3]]:
+        found = as_json(call(songs.folder, "explain", "songs.sylvan", row, "--json"))
+        for line in found["labels"]:
+            p = probable.get((row, line["label"]))
+            state = "recorded" if p is None else "suggested" if p > 0.5 else "not recorded"
+            assert (line["state"], line["probability"]) == (state, 1.0 if p is None else p)
+            assert "layer" not in line
+            seen.add(state)
+    assert seen == {"recorded", "suggested", "not recorded"}
+
+
+def test_states_of_labels_that_were_added(songs, tmp_path):
+    """With an algorithm that fills labels in between layers: every added label with its layer."""
+    arguments = ("-l", "tag_*", "-a", "slcforest", "-o", tmp_path / "m.sylvan", *TINY)
+    done(call(songs.folder, "fit", "songs.csv", *arguments))
+    suggested = sylvan.load(tmp_path / "m.sylvan").suggest_labels()
     assert len(suggested) > 0
     for row, label, probability, layer in suggested.head(5).itertuples(index=False):
-        found = as_json(call(songs.folder, "explain", "songs.sylvan", row, "--json"))
+        found = as_json(call(tmp_path, "explain", "m.sylvan", row, "--json"))
         line = next(line for line in found["labels"] if line["label"] == label)
         assert (line["state"], line["layer"], line["probability"]) == ("added", layer, probability)
 

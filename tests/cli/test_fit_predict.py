@@ -26,6 +26,7 @@ from cli.running import (
     start,
 )
 from sylvan.cli import predict as predict_module
+from sylvan.impute import OutOfBagPercentile, TIcE, TopRate
 from sylvan.io import read_about
 from sylvan.measures import MEASURES
 from sylvan.tables import read_training_table
@@ -41,14 +42,14 @@ def features_of(frame):
 
 
 def test_fit_is_the_fit_of_python(songs):
-    model = sylvan.slcforest(n_trees=5, max_layers=2, random_state=0, n_jobs=1)
+    model = sylvan.auto(n_trees=5, max_layers=2, random_state=0, n_jobs=1)
     X = features_of(songs.frame).set_axis(songs.frame["id"])
     model.fit(X, songs.frame[LABELS].set_axis(X.index))
     np.testing.assert_array_equal(model.predict_proba(X), songs.model.predict_proba(X))
     np.testing.assert_array_equal(model.oos_proba_, songs.model.oos_proba_)
     assert songs.model.feature_names_in_.tolist() == FEATURES
     about = read_about(songs.path)
-    assert about["algorithm"] == "slcforest"
+    assert about["algorithm"] == "auto"
     assert about["rows"] == 60
     assert about["table"]["categories"] == {"mode": ["major", "minor"]}
 
@@ -56,7 +57,7 @@ def test_fit_is_the_fit_of_python(songs):
 def test_fit_in_a_process(songs, tmp_path):
     found = done(start(songs.folder, "fit", "songs.csv", "--labels", "tag_*", "-o", tmp_path / "m.sylvan", *TINY))
     assert found.stdout == ""
-    assert "slcforest: 60 rows, 5 features, 3 labels; 2 layers, out-of-sample score" in found.stderr
+    assert "auto: 60 rows, 5 features, 3 labels; 2 layers, out-of-sample score" in found.stderr
     assert f"Next: sylvan predict {tmp_path / 'm.sylvan'} NEW.csv" in found.stderr
     X = features_of(songs.new)
     np.testing.assert_array_equal(sylvan.load(tmp_path / "m.sylvan").predict_proba(X), songs.model.predict_proba(X))
@@ -69,7 +70,7 @@ def test_fit_says_what_it_did_as_json(songs, tmp_path):
     )
     facts = json.loads(found.stdout)
     assert {key: facts[key] for key in ("algorithm", "rows", "features", "labels")} == {
-        "algorithm": "slcforest", "rows": 60, "features": 5, "labels": 3,
+        "algorithm": "auto", "rows": 60, "features": 5, "labels": 3,
     }  # fmt: skip
     assert facts["bytes"] == (tmp_path / "m.sylvan").stat().st_size
     assert facts["score"] == songs.model.history_["score"].iloc[facts["layers"] - 1]
@@ -91,6 +92,38 @@ def test_options_reach_the_model(songs, tmp_path):
     done(call(songs.folder, "fit", "songs.csv", "-l", "tag_*", "-o", other, "--seed", "4", *TINY))
     X = features_of(songs.new)
     assert not np.array_equal(sylvan.load(other).predict_proba(X), songs.model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["0.6"], 0.6),
+        (["1"], 1.0),
+        (["0.4-0.8"], (0.4, 0.8)),
+        (["tag_happy=0.5", "tag_loud=0.3-0.6"], {"tag_happy": 0.5, "tag_loud": (0.3, 0.6)}),
+        (["top-rate"], TopRate()),
+        (["percentile"], OutOfBagPercentile()),
+        (["tice"], TIcE()),
+    ],
+    ids=str,
+)
+def test_what_is_known_of_the_frequency_reaches_auto(songs, tmp_path, given, expected):
+    options = [part for text in given for part in ("--frequency", text)]
+    done(call(songs.folder, "fit", "songs.csv", "-l", "tag_*", "-o", tmp_path / "m.sylvan", *options, *TINY))
+    model = sylvan.load(tmp_path / "m.sylvan")
+    assert repr(model.impute) == repr(sylvan.auto(frequency=expected).impute)
+    if expected == (0.4, 0.8):
+        assert ((model.label_frequency_ >= 0.4) & (model.label_frequency_ <= 0.8)).all()
+    if isinstance(expected, dict):
+        assert model.label_frequency_["tag_happy"] == 0.5
+        assert 0.3 <= model.label_frequency_["tag_loud"] <= 0.6
+
+
+def test_frequencies_by_label_of_other_algorithms(songs, tmp_path):
+    options = [part for name in LABELS for part in ("--frequency", f"{name}=0.5")]
+    arguments = ("-l", "tag_*", "-a", "flaforest", "-o", tmp_path / "m.sylvan", *options, *TINY)
+    done(call(songs.folder, "fit", "songs.csv", *arguments))
+    assert sylvan.load(tmp_path / "m.sylvan").label_frequency_.tolist() == [0.5] * 3
 
 
 @pytest.mark.parametrize("kind", ["tsv", "csv.gz", "parquet", "semicolons", "latin-1", "second file"])
@@ -238,6 +271,24 @@ def test_marks_of_missing_values_are_remembered(songs, tmp_path):
     done(call(tmp_path, "fit", "songs.csv", *options, *TINY))
     found = done(call(tmp_path, "predict", "m.sylvan", "new.csv", "--decimal", ",", "--proba"))
     assert found.stdout == done(call(songs.folder, "predict", "songs.sylvan", "new.csv", "--proba")).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (["--threshold", "0.97"], "a --threshold below 0.97 at the fit predicts more"),
+        (["-a", "slcforest", "--threshold", "0.97"], "--threshold calibrated at the fit predicts more"),
+        (["-a", "rf-et", "--threshold", "0.97"], "a smaller --threshold at the fit predicts more"),
+    ],
+    ids=["auto", "slcforest", "rf-et"],
+)
+def test_few_predictions_are_told(songs, tmp_path, options, advice):
+    model = tmp_path / "m.sylvan"
+    done(call(songs.folder, "fit", "songs.csv", "-l", "tag_*", "-o", model, *options, *TINY))
+    found = done(call(songs.folder, "predict", model, "new.csv", "-o", tmp_path / "out.csv"))
+    assert "labels are predicted for each row, where" in found.stderr
+    assert advice in found.stderr
+    assert "labels are predicted" not in done(call(songs.folder, "predict", songs.path, "new.csv")).stderr
 
 
 def test_old_output_is_replaced_only_if_asked(songs, tmp_path):

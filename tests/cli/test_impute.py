@@ -23,11 +23,14 @@ def impute(folder, *arguments):
     return done(call(folder, "impute", "songs.csv", "-l", "tag_*", *arguments, *TINY))
 
 
-def fitted(path, **options):
+def fitted(path, algorithm="auto"):
     """The same in Python."""
-    table = read_training_table(path, "tag_*", **options)
-    model = sylvan.slcforest(n_trees=5, max_layers=2, random_state=0, n_jobs=1).fit(table.X, table.Y)
-    return table, model
+    table = read_training_table(path, "tag_*")
+    make = getattr(sylvan, algorithm)
+    return table, make(n_trees=5, max_layers=2, random_state=0, n_jobs=1).fit(table.X, table.Y)
+
+
+both = pytest.mark.parametrize("algorithm", ["auto", "slcforest"])
 
 
 def changes(old, new):
@@ -38,10 +41,19 @@ def changes(old, new):
     return [(row, old.columns[column], old.iat[row, column], new.iat[row, column]) for row, column in at]
 
 
-def test_the_result_is_that_of_python(songs, tmp_path):
+def test_the_default_is_auto(songs, tmp_path):
+    impute(songs.folder, "-o", tmp_path / "out.csv")
+    impute(songs.folder, "-o", tmp_path / "auto.csv", "--algorithm", "auto")
+    impute(songs.folder, "-o", tmp_path / "slc.csv", "--algorithm", "slcforest")
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "auto.csv").read_bytes()
+    assert (tmp_path / "out.csv").read_bytes() != (tmp_path / "slc.csv").read_bytes()
+
+
+@both
+def test_the_result_is_that_of_python(songs, tmp_path, algorithm):
     arguments = ("-o", tmp_path / "out.csv", "--suggestions", tmp_path / "list.csv", "--model", tmp_path / "m.sylvan")
-    impute(songs.folder, *arguments)
-    table, model = fitted(songs.folder / "songs.csv")
+    impute(songs.folder, *arguments, "-a", algorithm)
+    table, model = fitted(songs.folder / "songs.csv", algorithm)
     added = model.suggest_labels()
     assert len(added) > 0
     expected = sylvan.apply_suggestions(table.Y, added)
@@ -71,9 +83,11 @@ def test_impute_in_a_process(songs, tmp_path):
     assert (tmp_path / "out.csv").read_bytes() == first  # same seed, same output
 
 
+@both
 @pytest.mark.parametrize("limits", [[], ["--max-per-label", "1"]])
-def test_suggestions_are_sorted_and_marked(songs, tmp_path, limits):
-    impute(songs.folder, "-o", tmp_path / "out.csv", "--suggestions", tmp_path / "list.csv", *limits)
+def test_suggestions_are_sorted_and_marked(songs, tmp_path, limits, algorithm):
+    outputs = ("-o", tmp_path / "out.csv", "--suggestions", tmp_path / "list.csv")
+    impute(songs.folder, *outputs, *limits, "-a", algorithm)
     listed = pd.read_csv(tmp_path / "list.csv", dtype={"id": str})
     assert (listed["probability"].diff().dropna() <= 0).all()
     assert not listed.duplicated(["id", "label"]).any()
@@ -82,17 +96,18 @@ def test_suggestions_are_sorted_and_marked(songs, tmp_path, limits):
     assert set(zip(marked["id"], marked["label"])) == {(songs.frame["id"][row], name) for row, name, _, _ in found}
     observed = songs.frame.set_index("id")
     assert all(observed.loc[row, label] == 0 for row, label in zip(listed["id"], listed["label"]))
-    _, model = fitted(songs.folder / "songs.csv")
+    _, model = fitted(songs.folder / "songs.csv", algorithm)
     proba = {(row, label): p for row, label, p, _ in model.suggest_labels(min_proba=0).itertuples(index=False)}
     for row, label, p in zip(listed["id"], listed["label"], listed["probability"]):
         assert p == pytest.approx(proba[row, label], abs=5e-5)
 
 
-@pytest.mark.parametrize("limits", [{"min_proba": 0.5}, {"max_per_label": 2}, {"min_proba": 0.4, "max_per_label": 3}])
-def test_limits(songs, tmp_path, limits):
+@both
+@pytest.mark.parametrize("limits", [{"min_proba": 0.7}, {"max_per_label": 2}, {"min_proba": 0.4, "max_per_label": 3}])
+def test_limits(songs, tmp_path, limits, algorithm):
     options = [part for name, value in limits.items() for part in (f"--{name.replace('_', '-')}", value)]
-    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--json", *options)
-    _, model = fitted(songs.folder / "songs.csv")
+    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--json", "-a", algorithm, *options)
+    _, model = fitted(songs.folder / "songs.csv", algorithm)
     expected = model.suggest_labels(min_proba=limits.get("min_proba"))  # what was filled, unless a probability is named
     expected = expected.groupby("label", sort=False).head(limits.get("max_per_label", len(expected)))
     done_ = changes(read_as_text(songs.folder / "songs.csv"), read_as_text(tmp_path / "out.csv"))
@@ -100,9 +115,13 @@ def test_limits(songs, tmp_path, limits):
     assert json.loads(found.stdout)["by_label"] == expected["label"].value_counts().to_dict()
 
 
-def test_nothing_is_added_if_nothing_may_be(songs, tmp_path):
-    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--max-per-label", "0")
-    assert "Nothing was sure enough to be added; --frequency top-rate adds more." in found.stderr
+@pytest.mark.parametrize(
+    ("algorithm", "advice"),
+    [("auto", "--min-proba adds what is less probable."), ("slcforest", "--frequency top-rate adds more.")],
+)
+def test_nothing_is_added_if_nothing_may_be(songs, tmp_path, algorithm, advice):
+    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--max-per-label", "0", "-a", algorithm)
+    assert f"Nothing was sure enough to be added; {advice}" in found.stderr
     assert changes(read_as_text(songs.folder / "songs.csv"), read_as_text(tmp_path / "out.csv")) == []
 
 

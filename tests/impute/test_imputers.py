@@ -15,12 +15,13 @@ from sklearn.base import BaseEstimator, clone
 
 import naive_imputation as naive
 from strategies import examples
-from sylvan.base import KeepLabels, LabelState
+from sylvan.base import FrequencyDetails, KeepLabels, LabelState
 from sylvan.impute import (
     FluidLabelAddition,
     KnownFrequency,
     LabelComplement,
     OutOfBagPercentile,
+    ShrunkTopRate,
     StrictLabelComplement,
     TIcE,
 )
@@ -403,18 +404,126 @@ def test_keep_labels_imputes_nothing_and_needs_no_frequency():
         assert not state.since.any()
 
 
+def sure_of_complete_labels(Y0, allowed, c):
+    """Return c, but 1 for a label of which no cell may be missing."""
+    rows = range(len(Y0))
+    return [c[j] if any(allowed[i][j] and not Y0[i][j] for i in rows) else 1.0 for j in range(len(Y0[0]))]
+
+
 @examples(40)
 @given(cases(frequencies=FREQUENCIES))
 def test_keep_labels_estimates_the_frequency_on_the_way(case):
-    Y0, _, layers = as_lists(case)
+    Y0, allowed, layers = as_lists(case)
     c = naive.label_frequency(Y0, naive.mean_proba(layers[0]), 95)
+    c = sure_of_complete_labels(Y0, allowed, c)
     before, *after = run(KeepLabels(OutOfBagPercentile(95)), case)
     assert before.frequency is None
+    assert before.details is None
     for state in after:
         np.testing.assert_allclose(state.frequency, np.array(c, dtype=float), rtol=1e-12)
         np.testing.assert_array_equal(state.current, case.observed)
+    known = sure_of_complete_labels(Y0, allowed, case.frequency.tolist())
     for state in run(KeepLabels(KnownFrequency(case.frequency)), case):
-        np.testing.assert_array_equal(state.frequency, case.frequency)
+        np.testing.assert_array_equal(state.frequency, known)
+        np.testing.assert_array_equal(state.details.low, known)
+        np.testing.assert_array_equal(state.details.high, known)
+        assert state.certain.all()
+
+
+class Unsure(Given):
+    """A frequency estimator that gives an interval around what it was given, in arrays of its own."""
+
+    def __init__(self, frequency, low, high):
+        self.frequency, self.low, self.high = frequency, low, high
+
+    def details(self, X, Y, proba=None, random_state=None):
+        return FrequencyDetails(self.low, self.high, "guessed")
+
+
+@examples(40)
+@given(cases())
+def test_keep_labels_is_sure_of_labels_that_miss_nothing(case):
+    Y0, allowed, _ = as_lists(case)
+    c = np.nan_to_num(case.frequency, nan=0.5)
+    low, high = 0.9 * c - 0.01, 1.1 * c + 0.01
+    estimator = Unsure(c, low, high)
+    for state in run(KeepLabels(estimator), case):
+        complete = [not any(allowed[i][j] for i in range(len(Y0))) for j in range(len(Y0[0]))]
+        for ours, guess in ((state.frequency, c), (state.details.low, low), (state.details.high, high)):
+            np.testing.assert_array_equal(ours, [1.0 if sure else x for sure, x in zip(complete, guess)])
+            assert not ours.flags.writeable
+        assert state.certain.tolist() == complete
+        assert state.details.reason == ("no cell may be missing" if all(complete) else "guessed")
+    assert all(values.flags.writeable for values in (c, low, high))
+
+
+@pytest.mark.parametrize("make", [KeepLabels, StrictLabelComplement, FluidLabelAddition, LabelComplement])
+def test_details_come_with_the_estimate(make):
+    arrays = [np.array(values) for values in ([0.5, 0.7], [0.4, 0.7], [0.6, 0.7])]
+    state = make(Unsure(*arrays)).begin(None, np.array([[1, 1], [0, 0]]))
+    np.testing.assert_array_equal([state.frequency, state.details.low, state.details.high], arrays)
+    assert state.details.reason == "guessed"
+    assert state.certain.tolist() == [False, True]
+    assert all(values.flags.writeable for values in arrays)
+    with pytest.raises(ValueError, match="read-only"):
+        state.details.low[0] = 0.1
+    with pytest.raises(ValueError, match="read-only"):
+        state.details.high[0] = 0.9
+    after = make(Unsure(*arrays)).step(state, np.full((1, 2, 2), 0.9))
+    np.testing.assert_array_equal(after.certain, [False, True])
+
+
+@pytest.mark.parametrize("make", [KeepLabels, StrictLabelComplement, FluidLabelAddition, LabelComplement])
+def test_without_details_nothing_is_certain(make):
+    for estimator in (Given(np.array([0.5, 1.0])), OutOfBagPercentile()):
+        imputer = make(estimator)
+        state = imputer.step(imputer.begin(None, np.array([[1, 1], [0, 0]])), np.full((1, 2, 2), 0.9))
+        assert state.frequency is not None
+        assert state.details is None
+        assert state.certain.tolist() == [False, False]
+    assert LabelState.start([[1, 0, 1]]).certain.tolist() == [False] * 3
+
+
+class ByName(Given):
+    """A frequency estimator that needs the names of the labels, before the forests or after a layer."""
+
+    def __init__(self, frequency, uses_proba):
+        self.frequency, self.uses_proba = frequency, uses_proba
+
+    def estimate(self, X, Y, proba=None, random_state=None):
+        assert (proba is not None) == self.uses_proba
+        return [self.frequency[name] for name in Y.columns]
+
+
+@pytest.mark.parametrize("uses_proba", [True, False])
+@pytest.mark.parametrize("make", [KeepLabels, StrictLabelComplement, FluidLabelAddition, LabelComplement])
+def test_estimators_see_the_names_of_labels(make, uses_proba):
+    imputer = make(ByName({("a", 1): 0.25, "b": 0.5}, uses_proba))
+    state = imputer.begin(None, np.array([[1, 1], [0, 0]]), label_names=["b", ("a", 1)])
+    assert state.label_names == ["b", ("a", 1)]
+    state = imputer.step(state, np.full((1, 2, 2), 0.9))
+    assert state.frequency.tolist() == [0.5, 0.25]
+    assert state.label_names == ["b", ("a", 1)]
+
+
+def test_cells_known_to_be_negative_are_hidden_from_the_estimator():
+    seen = []
+
+    class Listens(Given):
+        uses_proba = True
+
+        def estimate(self, X, Y, proba=None, random_state=None):
+            seen.append(proba)
+            return [0.5, 0.5]
+
+    imputer = KeepLabels(Listens(None))
+    observed = np.array([[1, 0], [0, 1], [0, 0]])
+    candidates = np.array([[0, 1], [1, 0], [0, 0]])
+    state = imputer.begin(None, observed, candidates)
+    probas = np.array([[[0.9, 0.1], [0.2, 0.3], [0.4, 0.5]], [[0.7, 0.3], [0.4, 0.5], [0.6, 0.7]]])
+    imputer.step(imputer.step(state, probas), probas)
+    assert len(seen) == 1  # once, after layer 1
+    np.testing.assert_allclose(seen[0], [[0.8, 0.2], [0.3, 0.4], [np.nan, np.nan]])
 
 
 # All imputers: a new one is tested by adding a line
@@ -423,9 +532,11 @@ ALL = {
     "keep": KeepLabels(),
     "keep, percentile": KeepLabels(OutOfBagPercentile()),
     "keep, known": KeepLabels(KnownFrequency(0.3)),
+    "keep, shrunk": KeepLabels(ShrunkTopRate(n_bootstrap=3)),
     "strict": StrictLabelComplement(),
     "strict, scaled": StrictLabelComplement(threshold_on="scaled"),
     "strict, known": StrictLabelComplement(KnownFrequency(0.3), threshold=0.3),
+    "strict, shrunk": StrictLabelComplement(ShrunkTopRate(n_bootstrap=3)),
     "strict, TIcE": StrictLabelComplement(TIcE(min_t=1)),
     "fluid": FluidLabelAddition(),
     "fluid, known": FluidLabelAddition(KnownFrequency(0.5)),
@@ -441,12 +552,19 @@ every_imputer = pytest.mark.parametrize("imputer", ALL.values(), ids=ALL.keys())
 def assert_same(state, other):
     """Check that two states are equal in all they say."""
     for field in fields(state):
-        np.testing.assert_array_equal(getattr(state, field.name), getattr(other, field.name), err_msg=field.name)
+        ours, theirs = getattr(state, field.name), getattr(other, field.name)
+        if isinstance(ours, FrequencyDetails):
+            assert ours.reason == theirs.reason
+            np.testing.assert_array_equal(ours.low, theirs.low, err_msg="low")
+            np.testing.assert_array_equal(ours.high, theirs.high, err_msg="high")
+        else:
+            np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
 
 
 def arrays_of(state):
-    """Return the arrays of a state by name."""
-    return {name: value for name, value in vars(state).items() if isinstance(value, np.ndarray)}
+    """Return the arrays of a state, and of its details, by name."""
+    values = vars(state) | ({} if state.details is None else state.details._asdict())
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
 @every_imputer

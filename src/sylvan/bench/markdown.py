@@ -52,7 +52,7 @@ def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:
         lines += ["No cell is finished.", ""]
     else:
         found = ranks(results.scores)
-        lines += [*_rank_table(results, found), *_tests(results), *_means(results), *_published(results)]
+        lines += [*_rank_table(results, found), *_tests(results, found), *_means(results), *_published(results)]
         lines += _details(results)
     lines += _costs(results)
     return write_whole(path, ("\n".join(lines).rstrip() + "\n").encode())
@@ -121,11 +121,13 @@ def _rank_table(results: Results, found: Any) -> list[str]:
 
 
 def _levels(results: Results) -> list[dict[str, Any]]:
+    """Return the levels of all factors that have scores; of one factor, numbers before words."""
     factors = list(results.protocol.factors)
     if not factors:
         return [{}]
-    found = results.scores[factors].drop_duplicates().sort_values(factors)
-    return [dict(zip(factors, row)) for row in found.itertuples(index=False)]
+    found = results.scores[factors].drop_duplicates().itertuples(index=False, name=None)
+    ordered = sorted(found, key=lambda row: [(isinstance(level, str), level) for level in row])
+    return [dict(zip(factors, row)) for row in ordered]
 
 
 def _level_name(results: Results, level: dict[str, Any]) -> str:
@@ -134,8 +136,8 @@ def _level_name(results: Results, level: dict[str, Any]) -> str:
     return ", ".join(f"{name} {level[name]}" for name in several) or "all"
 
 
-def _tests(results: Results) -> list[str]:
-    """Friedman's test, and which methods are not significantly worse than the best."""
+def _tests(results: Results, found: Any) -> list[str]:
+    """Who is first by mean and by rank, Friedman's test, and who is not significantly worse than the best."""
     protocol, rows = results.protocol, []
     for measure in protocol.measures:
         for level in _levels(results):
@@ -157,9 +159,9 @@ def _tests(results: Results) -> list[str]:
             tied = "all" if len(good) == wide.shape[1] else ", ".join(others)
             if (pairs["smallest_p"] >= 0.05).all():
                 different = tied = "too few data sets"
-            rows.append(
-                [_title(measure), _level_name(results, level), len(wide), p, _name(protocol, best), different, tied]
-            )
+            first = _name(protocol, _first_by_rank(found.overall, measure, level))
+            level_name = _level_name(results, level)
+            rows.append([_title(measure), level_name, len(wide), p, _name(protocol, best), first, different, tied])
     if not rows:
         return []
     lines = [
@@ -169,8 +171,17 @@ def _tests(results: Results) -> list[str]:
         "Benjamini-Hochberg at 0.05. With n data sets no p is smaller than 2 / 2^n, before the adjustment.",
         "",
     ]
-    head = ["measure", "level", "data sets", "Friedman p", "best mean", "different pairs", "not significantly worse"]
+    head = ["measure", "level", "data sets", "Friedman p", "best mean", "best rank", "different pairs",
+            "not significantly worse"]  # fmt: skip
     return [*lines, *_table(head, rows), ""]
+
+
+def _first_by_rank(overall: pd.DataFrame, measure: str, level: dict[str, Any]) -> str:
+    """Return the method with the best average rank."""
+    part = overall[overall["measure"] == measure]
+    for name, value in level.items():
+        part = part[part[name] == value]
+    return "" if part.empty else str(part["method"].iloc[int(part["rank"].argmin())])
 
 
 def _means(results: Results) -> list[str]:

@@ -87,8 +87,8 @@ class Protocol:
         `kind`: "stratified-folds" (iterative stratification), "folds", "holdout" (with `test_share`) or "pairs".
     factors : dict of str to tuple
         Levels. "ilr" hides that share of the positives of training rows; so does "missing", which may also be "by
-        label" (a share for each, up to 0.7) or "hard rows" (half, more often of rows that are hard to tell); "points" ("shared" or "strict") and "pairs"
-        are for pairs; any other must be used by an option as "$name".
+        label" (a share for each, up to 0.7) or "hard rows" (half, more often of rows that are hard to tell); "points"
+        ("shared" or "strict") and "pairs" are for pairs; any other must be used by an option as "$name".
     methods : dict
         For each method: `name` (printed), `use` (see `sylvan.bench.methods`), `options`, `choose_layer`.
     optional : dict
@@ -242,7 +242,7 @@ def protocol_names() -> list[str]:
     --------
     >>> from sylvan.bench import protocol_names
     >>> protocol_names()
-    ['A', 'B', 'C', 'C-cost', 'D']
+    ['A', 'A-new', 'B', 'C', 'C-cost', 'D', 'auto', 'frequency']
     """
     folder = files("sylvan.bench").joinpath("protocols")
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -410,8 +410,8 @@ def _check(protocol: Protocol) -> None:
             raise ValueError(f"An ilr is a share of positives to hide, from 0 to below 1, got {rate!r}")
     for level in protocol.factors.get("missing", ()):
         if level not in MISSING and not (isinstance(level, float) and 0 <= level < 1):
-            known = " or ".join(repr(way) for way in MISSING)
-            raise ValueError(f"A level of missing is a share from 0 to below 1, {known}, got {level!r}")
+            ways = " or ".join(repr(way) for way in MISSING)
+            raise ValueError(f"A level of missing is a share from 0 to below 1, {ways}, got {level!r}")
     if {"ilr", "missing"} <= set(protocol.factors):
         raise ValueError("Factors 'ilr' and 'missing' both hide positives: use one of them.")
     if protocol.task == "pairs":

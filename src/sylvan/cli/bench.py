@@ -47,7 +47,9 @@ class _RunOrCommand(click.Group):
 
 
 @click.group(cls=_RunOrCommand, invoke_without_command=True, no_args_is_help=True)
-@click.option("--protocol", default="A", show_default=True, help="A, B, C, D or a TOML file.")
+@click.option(
+    "--protocol", default="A", show_default=True, help="A name (`sylvan bench protocols` lists them) or a TOML file."
+)
 @click.option("--datasets", callback=_items, help="Names, with commas. Default: those of the protocol that are found.")
 @click.option("--methods", callback=_items, help="Names, with commas. Default: all that are not optional.")
 @click.option("--ilr", callback=_items, help="Shares of hidden positives, with commas.")

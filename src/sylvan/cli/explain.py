@@ -31,9 +31,10 @@ def explain(**options: Any) -> None:
     """Show the features that a stored MODEL goes by, its rules (algorithm imldf), or what it says about one ROW.
 
     ROW is an id, or a row number (from 1, as commands count) if the table has no id column. Of a row of the fit,
-    "out of sample" is the chance that a label was recorded, by trees that did not see the row, and "probability" that
-    it is truly there; of a new row, "probability" is the chance that a label would be recorded. Reasons for single rows
-    are given by rules (imldf) only; do not believe much of rules with a stability below a half.
+    "out of sample" is what trees that did not see the row say, and "probability" the chance that a label is truly
+    there, given whether it was recorded. What trees say, of new rows too, is the chance that a label is there, recorded
+    or not, if the model is one of auto, and otherwise the chance that it would be recorded. Reasons for single rows are
+    given by rules (imldf) only; do not believe much of rules with a stability below a half.
     """
     model, schema, about = read_model(options["model"])
     if options["row"] is None and options["data"] is not None:
@@ -97,16 +98,26 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
     if fitted.kind != "multilabel":
         lines = [{"class": str(name), "out_of_sample": float(p)} for name, p in zip(model.classes_, proba)]
         return {"row": row, "classes": sorted(lines, key=lambda line: -line["out_of_sample"])}
-    labels = fitted.labels
+    labels, filled = fitted.labels, fitted.filled()[at]
     lines = []
     for j, name in enumerate(fitted.label_names):
-        state = "recorded" if labels.observed[at, j] else "added" if labels.current[at, j] else "not recorded"
-        since = int(labels.since[at, j]) or None
-        lines.append(
-            {"label": str(name), "state": state, "layer": since, "out_of_sample": float(proba[j]),
-             "probability": float(fitted.probability[at, j])}
-        )  # fmt: skip
-    return {"row": row, "labels": sorted(lines, key=lambda line: -line["probability"])}
+        line: dict[str, Any] = {"label": str(name), "state": "not recorded"}
+        if labels.observed[at, j]:
+            line["state"] = "recorded"
+        elif labels.current[at, j]:
+            line["state"] = "added"
+        elif filled[j]:
+            line["state"] = "suggested"
+        if model.calibration_ is None:  # otherwise nothing is filled in between layers
+            line["layer"] = int(labels.since[at, j]) or None
+        # A recorded label is believed; what a calibrated model says of its cell is what it would say of a zero.
+        certain = model.calibration_ is not None and labels.observed[at, j]
+        line |= {
+            "out_of_sample": float(proba[j]),
+            "probability": 1.0 if certain else float(fitted.probability[at, j]),
+        }
+        lines.append(line)
+    return {"row": row, "labels": sorted(lines, key=lambda line: (-line["probability"], -line["out_of_sample"]))}
 
 
 def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ _NEXT_BEST = 100  # suggestions listed beyond those that are added
 sylvan impute songs.csv --labels 'tag_*' -o completed.csv --suggestions suggestions.csv
 sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check --report report.html
 sylvan impute songs.csv --labels 'tag_*' -o completed.csv --min-proba 0.8 --max-per-label 20
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --frequency top-rate
+sylvan impute songs.csv --labels 'tag_*' -o completed.csv --frequency 0.4-0.8
 sylvan impute features.csv --label-file labels.csv --id song -o completed_labels.csv
 """)
 @click.command(short_help="Find labels that are missing in a table, and complete it.")
@@ -54,8 +54,9 @@ def impute(**options: Any) -> None:
     """Learn from the table DATA, find labels that are probably missing, and write the table with them filled in.
 
     A 1 stays a 1; a 0 means "not recorded" and may become a 1. If label cells are empty, only these may be filled, and
-    zeros are trusted (--blank zero: empty means 0). All other cells of the table stay as they are. What the algorithm
-    is sure of is added; --min-proba chooses by probability instead, and --max-per-label limits either.
+    zeros are trusted (--blank zero: empty means 0). All other cells of the table stay as they are. What is more
+    probably present than not is added, or what the algorithm is sure of, if another one than auto is chosen;
+    --min-proba chooses by probability instead, and --max-per-label limits either.
     """
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
     check_free(options["force"], *outputs, inputs=(options["data"], options["label_file"]))
@@ -175,12 +176,12 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
     heads = ["recorded", "added", *([] if model.label_frequency_ is None else ["share recorded\n(estimate)"])]
     heads += ["hidden for\nthe check", "found again"] if recovery is not None else []
     for head in heads:
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", no_wrap=True)
     frequency = None if model.label_frequency_ is None else list(model.label_frequency_)
     for at, name in enumerate(_names(model)):
         cells = [str(int(labels.observed[:, at].sum())), str(int(counts.get(name, 0)))]
         if frequency is not None:
-            cells.append(f"{frequency[at]:.2f}" if frequency[at] == frequency[at] else "?")
+            cells.append(_estimate(frequency[at], labels.details, at))
         if recovery is not None:
             line = recovery.iloc[at]
             cells += [str(int(line["hidden"])), str(int(line["recovered"]))]
@@ -191,15 +192,7 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
     _print_best(console, listed)
     if model.impute is None:
         say(f"{options['algorithm']} fills nothing in by itself: what has a probability above 0.5 is added.")
-    if added.empty:
-        trusted = int(labels.candidates.sum() + labels.observed.sum()) < labels.observed.size
-        more = "only empty label cells may be filled" if trusted else "--frequency top-rate adds more"
-        say(f"Nothing was sure enough to be added; {more}.")
-    else:
-        say(
-            "Look at some before you trust the list: on noisy data probabilities are too high, since filled labels "
-            "confirm each other."
-        )
+    say(_advice(model, added, labels))
     for name, what in (
         ("out", "Completed table"),
         ("suggestions", "Suggestions"),
@@ -208,6 +201,33 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
     ):
         if options[name]:
             say(f"{what}: {options[name]}")
+
+
+def _estimate(c: float, details: Any, at: int) -> str:
+    """Return the share recorded, with its interval."""
+    if c != c:
+        return "?"
+    if details is None or details.low[at] == details.high[at]:
+        return f"{c:.2f}"
+    return f"{c:.2f} ({details.low[at]:.2f}-{details.high[at]:.2f})"
+
+
+def _advice(model: Any, added: Any, labels: Any) -> str:
+    """Say how far to trust what was added."""
+    if added.empty:
+        if int(labels.candidates.sum() + labels.observed.sum()) < labels.observed.size:
+            return "Nothing was sure enough to be added; only empty label cells may be filled."
+        more = "--min-proba adds what is less probable" if model.calibration_ else "--frequency top-rate adds more"
+        return f"Nothing was sure enough to be added; {more}."
+    if model.calibration_ is not None:
+        return (
+            "Look at some before you trust the list: probabilities take it that positives were left out at random, "
+            "whatever their features."
+        )
+    return (
+        "Look at some before you trust the list: on noisy data probabilities are too high, since filled labels "
+        "confirm each other."
+    )
 
 
 def _print_recovery(console: Console, total: Any) -> None:

@@ -38,7 +38,7 @@ def parts_in_words(model: Any) -> dict[str, str]:
         "augment": _short(model.augment),
         "crossover": "yes" if model.crossover else "no",
         "impute": _short(model.impute),
-        "length": _short(model.length),
+        "length": _short(model.length) + (", averaged" if model.average_layers else ""),
     }
 
 

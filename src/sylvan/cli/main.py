@@ -145,7 +145,7 @@ def _end(text: str, code: int) -> NoReturn:
 #: What the library says in terms of Python, in terms of commands.
 _IN_COMMANDS = {
     "No label was imputed": "No label was filled in: no cell was sure enough. Suggestions rank them all the same; "
-    "--frequency top-rate fills more, with less certainty."
+    "--algorithm auto, or --frequency top-rate, fills more."
 }
 
 

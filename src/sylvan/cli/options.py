@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sylvan import _ALGORITHMS
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-DEFAULT_ALGORITHM = "slcforest"
+DEFAULT_ALGORITHM = "auto"
 
 
 def examples(text: str) -> Callable[[click.Command], click.Command]:
@@ -88,14 +88,16 @@ model_options = several(
     click.option("--algorithm", "-a", default=DEFAULT_ALGORITHM, show_default=True,
                  callback=lambda ctx, param, value: algorithm_name(value), shell_complete=complete_algorithm,
                  metavar="NAME", help="`sylvan algorithms` lists them."),
-    click.option("--frequency", metavar="WAY",
-                 help="Share of the positives that were recorded: a number such as 0.6, or how to estimate it: "
-                      "top-rate, percentile (as published), tice. A number and top-rate also scale probabilities."),
+    click.option("--frequency", multiple=True, metavar="WAY",
+                 help="Share of the positives that were recorded, if you know it: 0.6, or 0.4-0.8, or LABEL=0.6 (for "
+                      "several labels, several times); 1: nothing is missing. Or how to estimate it: top-rate, "
+                      "percentile (as published), tice. Default of auto: one share for all labels as far as chance "
+                      "explains their differences."),
     click.option("--trees", type=click.IntRange(1), help="Trees of each forest."),
     click.option("--layers", type=click.IntRange(1), help="Most layers."),
     click.option("--threshold", metavar="NUMBER",
-                 help="Predict labels above this probability. Default: 0.5; calibrated: above half the share recorded, "
-                      "which needs an algorithm that imputes."),
+                 help="Predict labels above this probability. Default: what auto has learned, else 0.5; calibrated: "
+                      "above half the share recorded, for algorithms that impute."),
     click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                  help="Any other parameter, such as min_samples_leaf=2 or impute__threshold=0.4."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default="0", metavar="NUMBER",
@@ -226,26 +228,53 @@ def _value(text: str) -> Any:
         return {"True": True, "False": False, "None": None}.get(text, text)
 
 
-def _frequency(algorithm: str, text: str) -> dict[str, Any]:
-    """Return how c is estimated, as arguments of an algorithm that imputes."""
+def _frequency(algorithm: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Return what is known of c, or how it is estimated, as arguments of an algorithm that takes it."""
     from sylvan.impute import KnownFrequency, OutOfBagPercentile, TIcE, TopRate  # noqa: PLC0415
 
-    if algorithm not in ("slcforest", "flaforest", "cafe_slc", "cafe_fla"):
-        raise click.UsageError(
-            f"--frequency is for slcforest, flaforest, cafe-slc and cafe-fla; {algorithm} does not take it."
-        )
+    takes = ("auto", "slcforest", "flaforest", "cafe_slc", "cafe_fla")
+    if algorithm not in takes:
+        names = ", ".join(name.replace("_", "-") for name in takes)
+        raise click.UsageError(f"--frequency is for {names}; {algorithm} does not take it.")
     scaled = {"threshold_on": "scaled"} if algorithm.endswith(("slc", "slcforest")) else {}
+    by_label = [text for text in texts if "=" in text]
+    if by_label and len(by_label) < len(texts):
+        raise click.UsageError("--frequency is either LABEL=NUMBER, for some labels, or one value for all.")
+    if len(texts) > 1 and not by_label:
+        raise click.UsageError("--frequency can be given several times as LABEL=NUMBER only.")
+    if by_label:
+        known = {label: _share(value) for label, _, value in (text.rpartition("=") for text in by_label)}
+        if algorithm == "auto":
+            return {"frequency": known}
+        if any(isinstance(value, tuple) for value in known.values()):
+            raise click.UsageError(f"--frequency as a range is for auto; {algorithm} needs numbers.")
+        return {"frequency": KnownFrequency(known), **scaled}
     ways = {"top_rate": (TopRate, scaled), "percentile": (OutOfBagPercentile, {}), "tice": (TIcE, scaled)}
-    name = text.lower().replace("-", "_")
+    name = texts[0].lower().replace("-", "_")
     if name in ways:
         kind, more = ways[name]
         return {"frequency": kind(), **more}
+    value = _share(texts[0])
+    if algorithm == "auto":
+        return {"frequency": value}
+    if isinstance(value, tuple):
+        raise click.UsageError(f"--frequency as a range is for auto; {algorithm} needs a number.")
+    return {"frequency": KnownFrequency(value), **scaled}
+
+
+def _share(text: str) -> float | tuple[float, float]:
+    """Return a share, or a range of shares."""
+    low, dash, high = text.partition("-")
     try:
-        return {"frequency": KnownFrequency(float(text)), **scaled}
-    except ValueError as error:
+        numbers = [float(part) for part in ((low, high) if dash else (low,))]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(0.0 < number <= 1.0 for number in numbers) or numbers != sorted(numbers):
         raise click.UsageError(
-            f"--frequency is a number above 0 and up to 1, or one of top-rate, percentile, tice; got {text!r}."
-        ) from error
+            f"--frequency is a number above 0 and up to 1, a range such as 0.4-0.8, or one of top-rate, percentile, "
+            f"tice; got {text!r}."
+        )
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
 def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:

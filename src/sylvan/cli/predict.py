@@ -31,7 +31,12 @@ sylvan predict songs.sylvan new.csv | head
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option("--out", "-o", type=FILE, metavar="FILE", help="CSV, TSV or Parquet. Default: CSV on standard output.")
-@click.option("--proba", is_flag=True, help="Write probabilities instead of labels.")
+@click.option(
+    "--proba",
+    is_flag=True,
+    help="Write probabilities instead of labels: of auto, that a label is present, recorded or not; of others, that it "
+    "would be recorded.",
+)
 @file_options
 @force_option
 @quiet_option
@@ -89,13 +94,20 @@ def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
         return
     recorded = model._fitted.labels.observed.sum(axis=1).mean()  # noqa: SLF001
     if n_rows and n_positive < 0.5 * recorded * n_rows:
-        lower = "a smaller --threshold" if model.decision_threshold == "calibrated" else "--threshold calibrated"
         say(
             f"Only {n_positive / n_rows:.2f} labels are predicted for each row, where {recorded:.2f} were recorded in "
-            f"the fit: where positives are missing, probabilities are low; {lower} at the fit predicts more; --proba "
-            "writes probabilities.",
+            f"the fit: {_why_few(model)} at the fit predicts more; --proba writes probabilities.",
             quiet,
         )
+
+
+def _why_few(model: Any) -> str:
+    if model.calibration_ is not None:
+        threshold = float(model._fitted.thresholds.max())  # noqa: SLF001 (one for all labels)
+        return f"few are sure enough, or these rows are unlike those of the fit; a --threshold below {threshold:.2g}"
+    halves = model.label_frequency_ is not None and model.decision_threshold != "calibrated"
+    lower = "--threshold calibrated" if halves else "a smaller --threshold"
+    return f"where positives are missing, probabilities are low; {lower}"
 
 
 def open_rows(path: Path, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> Any:

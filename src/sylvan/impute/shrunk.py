@@ -183,7 +183,8 @@ class _Column:
         order = there[np.argsort(-proba[there], kind="stable")]
         ranked = proba[order]
         self.row, self.observed = row[order], observed[order]
-        self.ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # cells of one probability stay together
+        last = np.append(ranked[1:] != ranked[:-1], True)[: len(order)]  # there may be no cell at all
+        self.ends = np.flatnonzero(last)  # cells of one probability stay together
 
     def sums(self, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of observed cells and of cells down to each end."""

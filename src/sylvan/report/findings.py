@@ -98,8 +98,9 @@ class Findings:
 
     @cached_property
     def imputed(self) -> np.ndarray:
-        """Filled cells of each label."""
-        return np.asarray(self.state.imputed.sum(axis=0))
+        """Cells of each label that were filled; of calibrated models, those that are probably there."""
+        filled = self._known.filled() if self.calibrated else self.state.imputed
+        return np.asarray(filled.sum(axis=0))
 
     @cached_property
     def imputed_by_layer(self) -> np.ndarray:
@@ -111,6 +112,17 @@ class Findings:
     def n_candidates(self) -> int:
         """Cells without a recorded positive that might be one."""
         return int(self.state.candidates.sum())
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether probabilities are those that a label is there, recorded or not."""
+        return self._known.calibration is not None
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Low and high of the estimated c of each label, if it has an interval."""
+        details = self.state.details
+        return None if details is None or (details.low == details.high).all() else (details.low, details.high)
 
     @property
     def has_imputer(self) -> bool:

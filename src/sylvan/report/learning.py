@@ -52,13 +52,12 @@ def show_missing_labels(page: Page, found: Findings, given: Given) -> None:
     if found.kind == "multiclass":
         raise NotHere("a row has one of several classes, so that no label can be missing")
     if not found.has_imputer and found.frequency is None:
-        raise NotHere(
-            "this algorithm neither fills in labels nor estimates how many are missing; sylvan.slcforest does"
-        )
+        raise NotHere("this algorithm neither fills in labels nor estimates how many are missing; sylvan.auto does")
     page.section("Labels found missing")
     page.add(*_words(found))
     filled = int(found.imputed.sum())
-    if filled and found.model.n_layers_ > 1:
+    by_layer = filled and found.model.n_layers_ > 1 and not found.calibrated
+    if by_layer:
         caption = "Recorded (observed) positives, and cells that were filled by the layer that filled them first."
         alt = f"{many(filled, 'cell')} filled in {many(found.model.n_layers_, 'layer')}."
         add_display(page, "ImputationHistoryDisplay", found.model, "filled", caption, alt)
@@ -67,14 +66,21 @@ def show_missing_labels(page: Page, found: Findings, given: Given) -> None:
         alt = f"Estimates of c; their median is {np.nanmedian(found.frequency):.2f}."
         add_display(page, "LabelFrequencyDisplay", found.model, "frequency", caption, alt)
     _label_table(page, found)
-    if filled and found.model.n_layers_ > 1:
+    if by_layer:
         _layer_table(page, found)
 
 
 def _words(found: Findings) -> list[str]:
     filled = int(found.imputed.sum())
     words = []
-    if found.has_imputer:
+    if found.calibrated:
+        words.append(
+            f"Of {found.places}, {filled:,} {'is' if filled == 1 else 'are'} more probably positive than not. They are "
+            "counted as filled; the layers have learnt from the recorded labels alone."
+        )
+        if found.state.details is not None:
+            words.append(f"Estimate of c: {found.state.details.reason}.")
+    elif found.has_imputer:
         text = f"Of {found.places}, {filled:,} {'was' if filled == 1 else 'were'} filled"
         if found.kind == "multilabel":
             text += f", of {many(int((found.imputed > 0).sum()), 'label')}"
@@ -104,7 +110,7 @@ def _label_table(page: Page, found: Findings) -> None:
             named(found.labels[j]),
             count(found.observed[j]),
             count(found.imputed[j]),
-            Cell(element("span", fixed(c[j], 2), class_="note" if found.observed[j] < FEW else None), "number"),
+            Cell(element("span", _estimate(found, j, c), class_="note" if found.observed[j] < FEW else None), "number"),
             count(u[j]),
         ]
         for j in order
@@ -118,6 +124,14 @@ def _label_table(page: Page, found: Findings) -> None:
     if silent:
         some = listing(silent[:5]) if len(silent) <= 5 else f"{', '.join(silent[:5])} and {len(silent) - 5:,} more"
         page.add(f"Nothing can be said about labels without a recorded positive: {some}.")
+
+
+def _estimate(found: Findings, j: int, c: np.ndarray) -> str:
+    """Return c of a label, with its interval if it has one."""
+    interval = found.interval
+    if interval is None or not np.isfinite(c[j]):
+        return fixed(c[j], 2)
+    return f"{fixed(c[j], 2)} ({fixed(interval[0][j], 2)} to {fixed(interval[1][j], 2)})"
 
 
 def _layer_table(page: Page, found: Findings) -> None:

@@ -74,11 +74,18 @@ def _what_is_missing(found: Findings) -> Iterable[str]:
     if not found.n_candidates:
         yield "No positive may be missing, as zeros were trusted, so that none was looked for."
     elif filled:
-        yield f"Of {found.places}, the model filled {filled:,} ({percent(filled / found.n_candidates)})."
+        share = f"{filled:,} ({percent(filled / found.n_candidates)})"
+        probable = f"{share} {'is' if filled == 1 else 'are'} probably positive"
+        yield f"Of {found.places}, {probable if found.calibrated else f'the model filled {share}'}."
         most = [j for j in np.argsort(-found.imputed, kind="stable")[:3] if found.imputed[j]]
         if len(found.labels) > 1:
             said = [f"“{brief(found.labels[j])}” ({found.imputed[j]:,})" for j in most]
             yield f"{'Most of them are' if filled > found.imputed[most].sum() else 'They are'} for {listing(said)}."
+    elif found.calibrated:
+        yield (
+            f"None of {found.places} is more probably positive than not. The suggestions on this page rank what is "
+            "most likely to be missing; they are no finding."
+        )
     elif found.has_imputer:
         yield (
             "It filled in nothing: nothing passed the threshold of the imputer. The suggestions on this page rank what "
@@ -136,8 +143,9 @@ def _cautions(found: Findings, given: Given) -> Iterable[str]:
         yield f"A model that finds one of {found.places} is marked down for it."
     recorded, filled = int(found.observed.sum()), int(found.imputed.sum())
     if filled > recorded:
-        yield f"More was filled in ({filled:,}) than was recorded ({recorded:,}): right only if most are missing."
-    if filled and found.lost > MUCH:
+        what = "is probably missing" if found.calibrated else "was filled in"
+        yield f"More {what} ({filled:,}) than was recorded ({recorded:,}): right only if most are missing."
+    if filled and not found.calibrated and found.lost > MUCH:
         yield (
             f"The score falls by {fixed(found.lost)} from layer 1, which learnt from the recorded labels alone, to the "
             "last layer that was kept: some of what was filled in may be wrong."
@@ -146,10 +154,14 @@ def _cautions(found: Findings, given: Given) -> Iterable[str]:
         few = int(((found.observed < FEW) & np.isfinite(found.frequency)).sum())
         rest = f" For {many(few, 'label')} with fewer than {FEW} recorded positives, c is hardly more than a guess."
         c = "c, the share of positives that the last layer was told of" if found.reestimates else "c"
-        yield (
-            f"Probabilities of missing labels are as good as the estimate of {c}, and too high where labels are noisy, "
-            f"since labels that were filled in confirm each other in the next layer.{rest if few else ''}"
+        why = (
+            ", which takes it that positives were left out at random, whatever their features. If hard cases were left "
+            "out more often, c is too high, and more is missing than this page says."
+            if found.calibrated
+            else ", and too high where labels are noisy, since labels that were filled in confirm each other in the "
+            "next layer."
         )
+        yield f"Probabilities of missing labels are as good as the estimate of {c}{why}{rest if few else ''}"
     elif found.n_candidates:
         yield (
             "Probabilities of missing labels are too low if positives are missing: the model has no estimate of the "

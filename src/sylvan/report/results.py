@@ -62,7 +62,9 @@ def _choose(found: Findings, given: Given) -> tuple[pd.DataFrame, str]:
 
 def _meaning(found: Findings, filled: bool) -> str:
     words = ["The probability is that the label is truly there"]
-    if found.frequency is None:
+    if found.calibrated:
+        words[0] += " although it was not recorded, if positives were left out at random."
+    elif found.frequency is None:
         words[0] += "; it is too low if positives are missing, since the model does not know what share was recorded."
     else:
         words[0] += "; it is as good as the estimate of c, and too high where labels are noisy."

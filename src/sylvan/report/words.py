@@ -80,7 +80,7 @@ def named(name: object, kind: str = "") -> Cell:
 
 def count(value: Any) -> Cell:
     """Return a right-aligned cell with a whole number, a dash for none."""
-    return Cell(DASH if value is None or value != value else f"{int(value):,}", "number")
+    return Cell(DASH if value is None or value != value else f"{round(value):,}", "number")
 
 
 def heads(*names: str) -> list[Cell]:
