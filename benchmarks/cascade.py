@@ -45,6 +45,7 @@ ALGORITHMS = {
     "cafe_fla": {},
     "cafe_slc 64 components": {"n_components": 64},
     "cafe_fla 64 components": {"n_components": 64},
+    "auto": {},
 }
 SETTINGS = {"min_samples_leaf": 5, "max_features": "sqrt", "bootstrap": True, "max_samples": 0.5, "oob_score": True}
 WIDTH, LABELS = 50, 20

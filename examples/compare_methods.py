@@ -2,8 +2,8 @@
 
     python examples/compare_methods.py [--quick]
 
-A small protocol: three methods, half of the positives hidden, the built-in set. `sylvan bench` does the same from the
-command line, with reports.
+A small protocol: three methods, `auto` among them, half of the positives hidden, the built-in set. `sylvan bench` does
+the same from the command line, with reports.
 """
 
 import sys
@@ -17,7 +17,7 @@ from sylvan.plotting import RankDisplay
 quick = "--quick" in sys.argv
 protocol = load_protocol("A", quick=True).select(
     datasets=["digit_attributes"],
-    methods=["rf_et", "gcforest", "slcforest"],
+    methods=["auto", "rf_et", "slcforest"],
     factors={"ilr": [0.5] if quick else [0.0, 0.3, 0.5]},
     repeats=2,
 )
@@ -27,7 +27,8 @@ with tempfile.TemporaryDirectory() as folder:
 means = results.scores.pivot_table(index="method", columns="measure", values="value", sort=False)
 print(means.round(3).to_string())
 print("\nAverage ranks, 1 is best:")
-print(ranks(results.scores).overall.pivot(index="method", columns="measure", values="rank").round(2).to_string())
+table = ranks(results.scores).overall.pivot_table(index="method", columns="measure", values="rank", sort=False)
+print(table.round(2).to_string())
 print("\nOne data set proves nothing: tests over data sets (`sylvan.bench.statistics`) need six or more.")
 
 display = RankDisplay.from_results(results).plot()

@@ -1,4 +1,4 @@
-"""How many positives are missing? Three estimates of the share that was recorded, against the truth.
+"""How many positives are missing? Four estimates of the share that was recorded, against the truth.
 
     python examples/how_many_are_missing.py [--quick]
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from sylvan import rf_et
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.impute import OutOfBagPercentile, TIcE, TopRate
+from sylvan.impute import BinormalFrequency, OutOfBagPercentile, TIcE, TopRate
 
 quick = "--quick" in sys.argv
 X, Y_true = load_digit_attributes(return_X_y=True)
@@ -21,6 +21,7 @@ if quick:
     X, Y_true = X[:600], Y_true[:600]
 shares = np.array([0.9, 0.5, 0.3] if quick else [0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2])
 estimators = {
+    "shape of the ranking (auto)": BinormalFrequency(),
     "percentile of probabilities (as published)": OutOfBagPercentile(),
     "best rate among the highest scored rows": TopRate(),
     "TIcE (a search for pure regions of X)": TIcE(random_state=0),
@@ -34,7 +35,7 @@ for share in shares:
 
 figure, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")
 ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="the truth")
-for (name, values), marker in zip(found.items(), "osD"):
+for (name, values), marker in zip(found.items(), "^osD"):
     values = np.array(values)
     ax.errorbar(shares, values.mean(axis=1), values.std(axis=1), marker=marker, capsize=3, label=name)
     print(f"{name}: mean absolute error {np.abs(values - shares[:, None]).mean():.3f}")

@@ -3,7 +3,8 @@
     python examples/where_to_cut.py [--quick]
 
 A model that was told of half of the positives believes half as much. Its ranking is fine; its probabilities are those
-of "was recorded", not of "is there". Divided by the share c that was recorded they are about right again.
+of "was recorded", not of "is there". Divided by the share c that was recorded they are right in the mean, though drawn
+towards the middle. `auto` mends both by itself.
 """
 
 import sys
@@ -12,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from sylvan import rf_et
+from sylvan import auto, rf_et
 from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.impute import TopRate
 from sylvan.measures import micro_mcc
@@ -28,9 +29,12 @@ c = TopRate().estimate(X, Y, model.oos_proba_)
 proba = model.predict_proba(X_test)
 print(f"Half of the positives were recorded; the estimate of that share is {c.mean():.2f}.")
 print(f"MCC of p > 0.5: {micro_mcc(Y_test, proba):.3f};  of p / c > 0.5: {micro_mcc(Y_test, proba / c):.3f}")
+calibrated = auto(n_trees=10 if quick else 30, random_state=0).fit(X, Y)
+present = calibrated.predict_proba(X_test)
+print(f"MCC of auto, whose threshold is learned: {micro_mcc(Y_test, calibrated.predict(X_test)):.3f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
-for name, values in {"p, as learned": proba, "p / c": np.minimum(proba / c, 1)}.items():
+for name, values in {"p, as learned": proba, "p / c": np.minimum(proba / c, 1), "auto": present}.items():
     curve = CalibrationCurveDisplay.from_predictions(Y_test, values)
     left.plot(curve.predicted, curve.observed, marker="o", label=name)
 left.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="as it should be")

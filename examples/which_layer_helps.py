@@ -11,7 +11,7 @@ import sys
 import matplotlib.pyplot as plt
 from sklearn.model_selection import train_test_split
 
-from sylvan import gcforest, slcforest
+from sylvan import auto, gcforest, slcforest
 from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.length import FixedLength
 from sylvan.measures import micro_auroc
@@ -26,8 +26,9 @@ Y = hide_positives(Y_true, 0.5, random_state=0)
 models = {
     "gcforest: labels as they are": gcforest(n_trees, length=FixedLength(), max_layers=n_layers, random_state=0),
     "slcforest: labels are filled in": slcforest(n_trees, length=FixedLength(), max_layers=n_layers, random_state=0),
+    "auto: the mean of the layers so far": auto(n_trees // 2, max_layers=n_layers, random_state=0),
 }
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained", sharey=True)
 for (name, model), ax in zip(models.items(), axes):
     model.fit(X, Y)
     LayerScoreDisplay.from_estimator(model, X=X_test, Y=Y_test).plot(ax=ax)

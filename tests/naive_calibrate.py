@@ -10,9 +10,14 @@ def logit(p, c):
     return log((1 - absent) / absent)
 
 
-def present(p, c, a, b):
-    """P(present | x) = σ(a + b z)."""
-    return 1 / (1 + exp(-(a + b * logit(p, c))))
+def means(proba, c):
+    """m of each label: the mean of its z."""
+    return [sum(logit(row[j], c[j]) for row in proba) / len(proba) for j in range(len(c))]
+
+
+def present(p, c, m, a, b, d):
+    """P(present | x) = σ(a + b (z - m) + d m)."""
+    return 1 / (1 + exp(-(a + b * (logit(p, c) - m) + d * m)))
 
 
 def common_frequency(c, n_recorded):
@@ -20,30 +25,39 @@ def common_frequency(c, n_recorded):
     return exp(sum(n * log(cj) for n, cj in zip(n_recorded, c)) / sum(n_recorded))
 
 
-def used_frequency(c, n_recorded, share, certain):
-    """Geometric mean of a label's own c, of weight `share`, and the common one; of certain labels its own."""
-    if sum(n_recorded) == 0:
-        return list(c)
-    common = common_frequency(c, n_recorded)
-    return [cj if sure else cj**share * common ** (1 - share) for cj, sure in zip(c, certain)]
+def used_frequency(c, n_recorded, share, low, high):
+    """Geometric mean of a label's own c, of weight `share`, and the common one, kept within its interval."""
+    used = list(c)
+    if sum(n_recorded) > 0:
+        common = common_frequency(c, n_recorded)
+        used = [cj**share * common ** (1 - share) for cj in c]
+    return [min(max(value, first), last) for value, first, last in zip(used, low, high)]
 
 
-def loss(recorded, proba, c, a, b):
-    """Minus log likelihood of labels that are recorded with probability c P(present | x), and a weak prior."""
-    total = (a**2 + (b - 1) ** 2) / 2
+def loss(recorded, proba, c, a, b, d=None):
+    """Minus log likelihood of labels that are recorded with probability c P(present | x), and a weak prior.
+
+    Without d there is one slope, b.
+    """
+    total = (a**2 + (b - 1) ** 2 + (0 if d is None else (d - 1) ** 2)) / 2
+    m = means(proba, c)
     for row, chances in zip(recorded, proba):
         for j, (y, p) in enumerate(zip(row, chances)):
-            q = min(max(c[j] * present(p, c[j], a, b), 1e-12), 1 - 1e-12)
+            q = c[j] * present(p, c[j], m[j], a, b, b if d is None else d)
+            q = min(max(q, 1e-12), 1 - 1e-12)
             total -= log(q) if y else log(1 - q)
     return total
 
 
 def expected_cells(recorded, proba, c, threshold):
-    """Expected true and false positives, false and true negatives if cells above the threshold are predicted."""
-    cells = [(bool(y), p, c[j]) for ys, ps in zip(recorded, proba) for j, (y, p) in enumerate(zip(ys, ps))]
-    above = sum(p > threshold for _, p, _ in cells)
-    positives = min(sum(1 / cj for y, _, cj in cells if y), len(cells))
-    true_positive = min(sum(1 / cj for y, p, cj in cells if y and p > threshold), above, positives)
+    """Expected true and false positives, false and true negatives if cells above the threshold are predicted.
+
+    Positives are counted in two ways, by what is recorded, divided by c, and by probabilities; the mean counts.
+    """
+    cells = [(p, (bool(y) / c[j] + p) / 2) for ys, ps in zip(recorded, proba) for j, (y, p) in enumerate(zip(ys, ps))]
+    above = sum(p > threshold for p, _ in cells)
+    positives = min(sum(worth for _, worth in cells), len(cells))
+    true_positive = min(sum(worth for p, worth in cells if p > threshold), above, positives)
     false_positive, false_negative = above - true_positive, positives - true_positive
     return true_positive, false_positive, false_negative, max(len(cells) - above - false_negative, 0)
 
@@ -58,17 +72,22 @@ def expected_mcc(*given):
     """Expected Matthews correlation; 0 where it is not defined."""
     tp, fp, fn, tn = expected_cells(*given)
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-    return (tp * tn - fp * fn) / sqrt(product) if product > 0 else 0.0
+    return (tp * tn - fp * fn) / sqrt(product) if product > 1e-9 else 0.0
 
 
 def cuts(proba):
-    """Thresholds midway between neighbouring probabilities, and below the least one."""
+    """Thresholds midway between neighbouring probabilities, below the least one, and the greatest: none is above."""
     values = sorted({p for row in proba for p in row})
-    return [(low + high) / 2 for low, high in zip([0.0, *values], values)]
+    return [(low + high) / 2 for low, high in zip([0.0, *values], values)] + [values[-1]]
 
 
-def given_unrecorded(q, c, n):
-    """Bayes: P(present and not recorded) / P(not recorded); n records show no c above (n + 1) / (n + 2)."""
-    c = min(c, (n + 1) / (n + 2))
+def given_unrecorded(q, c, n, certain=False, k=0.0):
+    """Bayes: P(present and left open) / P(left open), where a share k of the absent ones is known to be absent.
+
+    n records show no c above (n + 1) / (n + 2). 0 of what cannot be: that a label is surely present, surely recorded,
+    and was not.
+    """
+    if not certain:
+        c = min(c, (n + 1) / (n + 2))
     missed = q * (1 - c)
-    return missed / (missed + (1 - q))
+    return missed / (missed + (1 - q) * (1 - k)) if missed > 0 else 0.0

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -261,6 +262,26 @@ def test_classes(n_classes):
         to_cleanlab(model, np.where(np.arange(90) == 0, "xx", "y"))
     with pytest.raises(ValueError, match="3 rows, but the model was fitted on 90"):
         to_cleanlab(model, ["x"] * 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["labels", "one label", "two labels", "two classes", "three classes"])
+def test_calibrated_models_give_what_they_say_of_recorded_labels(kind):
+    """Confident learning wants the probability of a label as it was given, not that it is truly there."""
+    X, Y = digits(120, as_frame=False)
+    labels = {
+        "labels": Y,
+        "one label": Y[:, :1],
+        "two labels": Y[:, :2],
+        "two classes": np.array(["x", "y"])[Y[:, 0]],
+        "three classes": np.array(["x", "y", "z"])[Y[:, 0] + Y[:, 1]],
+    }[kind]
+    model = sylvan.auto(4, max_layers=2, n_folds=2, frequency=0.5, random_state=0).fit(X, labels)
+    plain = clone(model).set_params(calibrate=None, decision_threshold=0.5).fit(X, labels)
+    found = to_cleanlab(model)
+    np.testing.assert_allclose(found["pred_probs"], plain.oos_proba_, atol=1e-6)
+    assert found["pred_probs"].shape == model.oos_proba_.shape
+    assert not np.allclose(found["pred_probs"], model.oos_proba_)
 
 
 def test_single_forests_need_the_labels():

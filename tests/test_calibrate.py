@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 import naive_calibrate as naive
+import sylvan.calibrate
 from strategies import examples
 from sylvan.calibrate import Calibration, best_threshold
 
@@ -52,59 +53,108 @@ def simulated(c, n=20_000, seed=0, bend=lambda p: p):
     return Case(recorded, bend(c * present), c), present
 
 
-def fitted(case, certain=False, **settings):
-    return Calibration(**settings).fit(*case, certain)
+def fitted(case, interval=None, **settings):
+    return Calibration(**settings).fit(*case, interval)
+
+
+def known(case):
+    """The interval of frequencies that are known."""
+    return case.c, case.c
 
 
 # Against the twins
 
 
 @examples(100)
-@given(cases(), st.floats(-5, 5), st.floats(0.2, 5))
-def test_transform_equals_its_twin(case, a, b):
+@given(cases(), st.floats(-5, 5), st.floats(0.2, 5), st.floats(0.2, 5))
+def test_transform_equals_its_twin(case, a, b, d):
+    means = naive.means(case.proba.tolist(), case.c)
     model = Calibration()
-    model.frequency_, model.intercept_, model.slope_ = case.c, a, b
-    expected = [[naive.present(p, case.c[j], a, b) for j, p in enumerate(row)] for row in case.proba.tolist()]
+    model.frequency_, model.means_ = case.c, np.array(means)
+    model.intercept_, model.slope_, model.rate_slope_ = a, b, d
+    expected = [
+        [naive.present(p, case.c[j], means[j], a, b, d) for j, p in enumerate(row)] for row in case.proba.tolist()
+    ]
     np.testing.assert_allclose(model.transform(case.proba), expected, rtol=1e-7, atol=1e-12)
 
 
+@examples(30)
+@given(cases())
+def test_means_equal_their_twin(case):
+    """Whatever labels say, with the frequency that is used; new rows do not move them."""
+    model = fitted(case)
+    np.testing.assert_allclose(model.means_, naive.means(case.proba.tolist(), model.frequency_), rtol=1e-7, atol=1e-9)
+    kept = model.means_.copy()
+    model.transform(case.proba[:1])
+    np.testing.assert_array_equal(model.means_, kept)
+
+
 @examples(100)
-@given(cases(), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.integers(0, 7))
-def test_the_frequency_that_is_used_equals_its_twin(case, share, which):
-    certain = np.array([bool(which >> j & 1) for j in range(len(case.c))])
-    model = fitted(case, certain, own_share=share)
-    expected = naive.used_frequency(case.c, case.recorded.sum(axis=0), share, certain)
-    np.testing.assert_allclose(model.frequency_, expected, rtol=1e-12)
+@given(cases(), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.lists(st.floats(0, 1), min_size=6, max_size=6))
+def test_the_frequency_that_is_used_equals_its_twin(case, share, reach):
+    """Intervals without width, wide ones, and those between."""
+    n_labels = len(case.c)
+    low = case.c * np.round(reach[:n_labels], 1)
+    high = case.c + (1 - case.c) * np.round(reach[3 : 3 + n_labels], 1)
+    n_recorded = case.recorded.sum(axis=0)
+    for interval in ((low, high), (case.c, case.c)):
+        model = fitted(case, interval, own_share=share)
+        np.testing.assert_allclose(
+            model.frequency_, naive.used_frequency(case.c, n_recorded, share, *interval), rtol=1e-12
+        )
+    free = naive.used_frequency(case.c, n_recorded, share, [0] * n_labels, [1] * n_labels)
+    for interval in (None, (0.0, 1.0)):
+        np.testing.assert_allclose(fitted(case, interval, own_share=share).frequency_, free, rtol=1e-12)
+
+
+def numbers(model):
+    return model.intercept_, model.slope_, model.rate_slope_
+
+
+STEPS = [(0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.1), (0.1, -0.1, 0), (0.1, 0, -0.1), (0, 0.1, -0.1)]
 
 
 @examples(60)
-@given(cases())
-def test_a_and_b_are_the_most_likely(case):
-    """No line nearby is more likely, by the twin's likelihood; 0 and 1 where labels say nothing."""
-    model = fitted(case)
-    a, b = model.intercept_, model.slope_
+@given(cases(), st.booleans())
+def test_the_numbers_are_the_most_likely(case, separate):
+    """None nearby are more likely, by the twin's likelihood; 0 and 1 where labels say nothing."""
+    model = fitted(case, separate_rates=separate)
+    a, b, d = numbers(model)
     if not case.recorded.any() or case.recorded.all():
-        assert (a, b) == (0.0, 1.0)
+        assert (a, b, d) == (0.0, 1.0, 1.0)
         return
     recorded, proba, _ = case.lists()
-    c = model.frequency_.tolist()
-    best = naive.loss(recorded, proba, c, a, b)
+
+    def loss(a, b, d):
+        slopes = [min(max(slope, 0.2), 5.0) for slope in ((b, d) if separate else (b,))]
+        return naive.loss(recorded, proba, model.frequency_.tolist(), a, *slopes)
+
+    best = loss(a, b, d)
     assert 0.2 <= b <= 5.0
-    assert best <= naive.loss(recorded, proba, c, 0.0, 1.0) + 1e-9
-    for da, db in ((0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1), (0.1, -0.1), (-0.1, 0.1)):
-        near = naive.loss(recorded, proba, c, a + da, min(max(b + db, 0.2), 5.0))
-        assert best <= near + 1e-4 * case.recorded.size
+    assert 0.2 <= d <= 5.0
+    assert separate or b == d
+    assert best <= loss(0.0, 1.0, 1.0) + 1e-9
+    for step in STEPS:
+        for sign in (1, -1):
+            near = (value + sign * by for value, by in zip((a, b, d), step))
+            assert best <= loss(*near) + 1e-4 * case.recorded.size
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_and_b_are_those_of_another_search(seed):
-    case, _ = simulated([0.7, 0.4], n=150, seed=seed, bend=lambda p: 0.5 * p + 0.1)
-    model = fitted(case)
+@pytest.mark.parametrize("separate", [True, False])
+def test_the_numbers_are_those_of_another_search(seed, separate):
+    case, _ = simulated([0.7, 0.4], n=100, seed=seed, bend=lambda p: (0.5 * p + 0.1) * [1, 0.4])
+    model = fitted(case, separate_rates=separate)
     recorded, proba, _ = case.lists()
-    found = minimize(
-        lambda line: naive.loss(recorded, proba, model.frequency_.tolist(), *line), [0, 1], method="Nelder-Mead"
-    )
-    np.testing.assert_allclose([model.intercept_, model.slope_], found.x, atol=0.02)
+    c = model.frequency_.tolist()
+    start = [0, 1, 1] if separate else [0, 1]
+    found = minimize(lambda at: naive.loss(recorded, proba, c, *at), start, method="Nelder-Mead").x
+    assert model.slope_ == pytest.approx(found[1], abs=0.02)
+    # a and d by what they do to each label: of few labels, a greater a with a lower d is nearly as likely.
+    ours, theirs = (a + d * model.means_ for a, d in ((model.intercept_, model.rate_slope_), (found[0], found[-1])))
+    np.testing.assert_allclose(ours, theirs, atol=0.03)
+    if not separate:
+        assert model.rate_slope_ == model.slope_
 
 
 @examples(150)
@@ -116,6 +166,7 @@ def test_the_best_threshold_against_all_thresholds(case):
         return
     for towards, worth in ((0.0, lambda *cell: -naive.expected_hamming(*cell)), (1.0, naive.expected_mcc)):
         found = best_threshold(*case, towards)
+        assert 0 < found <= 1
         assert any(found == pytest.approx(cut, abs=1e-12) for cut in naive.cuts(proba))
         most = max(worth(recorded, proba, c, cut) for cut in naive.cuts(proba))
         assert worth(recorded, proba, c, found) == pytest.approx(most, abs=1e-6)
@@ -128,21 +179,50 @@ def test_a_threshold_between_that_of_the_loss_and_that_of_the_mcc(case, towards)
     assert best_threshold(*case, towards) == pytest.approx((1 - towards) * ends[0] + towards * ends[1])
 
 
+def test_the_default_lies_midway():
+    case, _ = simulated([0.7, 0.3], n=300)
+    assert best_threshold(*case) == best_threshold(*case, 0.5) != best_threshold(*case, 1.0)
+    assert Calibration().towards_mcc == 0.5
+
+
 def test_thresholds_by_hand():
     recorded, proba = [[1], [1], [0], [1], [0], [0], [0], [0]], [[0.9], [0.8], [0.7], [0.6], [0.4], [0.3], [0.2], [0.1]]
-    assert best_threshold(recorded, proba, 1.0) == pytest.approx(0.5)  # three found, one too many
-    assert best_threshold(recorded, proba, 0.5) == pytest.approx(0.25)  # six expected, five above and one below
-    # By the loss, a label of which little is recorded is predicted as often as it is expected to be there.
-    assert best_threshold([[1, 1], [0, 0]] * 4, [[0.6, 0.8], [0.2, 0.4]] * 4, [1.0, 0.5], 0.0) == pytest.approx(0.3)
+    assert best_threshold(recorded, proba, 1.0) == pytest.approx(0.5)  # 3.5 expected, 3 of them among the first four
+    assert best_threshold(recorded, proba, 0.5) == pytest.approx(0.35)  # 5 expected, 4.7 among the first five
+    # Six recorded count as twelve, their probabilities as little: the mean, not either of them, is expected.
+    rare = [[1]] * 6 + [[0]] * 14
+    few, many = [[0.3]] * 12 + [[0.1]] * 8, [[0.8]] * 12 + [[0.1]] * 8
+    assert best_threshold(rare, few, 0.5, 0.0) == pytest.approx(0.2)  # of twelve, (12 + 3.6) / 2 are there
+    assert best_threshold(rare, few, 1.0, 0.0) == 0.3  # of twelve, (6 + 3.6) / 2: nothing is better
+    assert best_threshold(rare, many, 1.0, 0.0) == pytest.approx(0.45)  # of twelve, (6 + 9.6) / 2
+
+
+def test_nothing_may_be_predicted():
+    """Where every cell is more probably negative; the MCC of nothing is 0, less than that of any good guess."""
+    rng = np.random.default_rng(0)
+    proba = (0.02 + 0.28 * rng.random((400, 2))).round(2)
+    recorded = rng.random(proba.shape) < proba
+    least, greatest = best_threshold(recorded, proba, 1.0, 0.0), best_threshold(recorded, proba, 1.0, 1.0)
+    assert least == proba.max()
+    assert 0.1 < greatest < 0.25
+    # Where all are alike, there is nothing to tell them by.
+    for share, predicted in ((0.2, False), (0.45, False), (0.55, True), (0.9, True)):
+        recorded = (np.arange(100) < 100 * share)[:, None]
+        for towards in (0.0, 0.3, 0.5, 0.9):  # all rows have the very threshold, which rounding must not lower
+            assert (share > best_threshold(recorded, np.full((100, 1), share), 1.0, towards)) == predicted
 
 
 @examples(100)
-@given(st.floats(0, 1), st.floats(0.01, 1), st.integers(0, 1000))
-def test_given_that_it_was_not_recorded_by_bayes_rule(q, c, n):
-    found = Calibration().given_unrecorded([[q]], [c], [n])
+@given(st.floats(0, 1), st.floats(0.01, 1), st.integers(0, 1000), st.booleans(), st.floats(0, 1))
+def test_given_that_it_was_not_recorded_by_bayes_rule(q, c, n, certain, share):
+    k = share * min(c, (n + 1) / (n + 2))
+    found = Calibration().given_unrecorded([[q]], [c], [n], certain, k)
     assert found.shape == (1, 1)
-    assert found[0, 0] == pytest.approx(naive.given_unrecorded(q, c, n), rel=1e-9, abs=1e-15)
-    assert 0 <= found[0, 0] <= q + 1e-12  # it speaks against the label
+    if certain and c * q > 1 - 1e-9:  # nearly 0 / 0
+        assert 0 <= found[0, 0] <= 1
+        return
+    assert found[0, 0] == pytest.approx(naive.given_unrecorded(q, c, n, certain, k), rel=1e-6, abs=1e-15)
+    assert 0 <= found[0, 0] <= q + 1e-9  # it speaks against the label, or says nothing
 
 
 def test_given_that_it_was_not_recorded_by_counting():
@@ -156,11 +236,36 @@ def test_given_that_it_was_not_recorded_by_counting():
     np.testing.assert_allclose(found, counted, atol=0.01)
 
 
+def test_given_that_it_was_left_open_by_counting():
+    """Absent labels may be known to be absent, as often as present ones are recorded, or less often."""
+    rng = np.random.default_rng(0)
+    q, c, k = np.array([[0.2, 0.5, 0.9]]), np.array([0.3, 0.6, 0.8]), np.array([0.3, 0.2, 0.8])
+    present = rng.random((200_000, 3)) < q
+    known_cells = rng.random(present.shape) < np.where(present, c, k)
+    counted = (present & ~known_cells).sum(axis=0) / (~known_cells).sum(axis=0)
+    n_recorded = (present & known_cells).sum(axis=0)
+    found = Calibration().given_unrecorded(q, c, n_recorded, known=k)[0]
+    np.testing.assert_allclose(found, counted, atol=0.01)
+    np.testing.assert_allclose(found[[0, 2]], q[0, [0, 2]], atol=1e-3)  # open by chance: it says nothing
+
+
 def test_nothing_is_certain_of_a_label_that_was_hardly_seen():
     found = Calibration().given_unrecorded(np.full((1, 4), 0.5), np.ones(4), [0, 1, 10, 10_000])[0]
     assert (np.diff(found) < 0).all()
     assert found[0] == pytest.approx(1 / 3)
     assert 0 < found[3] < 0.001
+
+
+def test_a_certain_frequency_of_1_leaves_nothing_to_miss():
+    q = np.array([[0.0, 0.5, 1.0, 1.0, 0.5]])
+    certain = np.array([True, True, True, False, False])
+    found = Calibration().given_unrecorded(q, np.ones(5), np.full(5, 8), certain)[0]
+    assert found.tolist()[:3] == [0.0, 0.0, 0.0]
+    assert found[3] == 1.0
+    assert found[4] == pytest.approx(0.1 * 0.5 / (1 - 0.9 * 0.5))  # as if one of ten was missed
+    np.testing.assert_array_equal(Calibration().given_unrecorded(q[:, 1:2], [1.0], [8], True), [[0.0]])
+    known = Calibration().given_unrecorded([[0.5, 0.5]], [0.95, 0.95], [8, 8], np.array([True, False]))[0]
+    np.testing.assert_allclose(known, [0.05 * 0.5 / (1 - 0.95 * 0.5), found[4]])
 
 
 # What must hold
@@ -191,9 +296,12 @@ def test_any_probability_has_a_value(case, p):
 def test_perfect_probabilities_of_complete_labels_stay():
     case, present = simulated([1.0, 1.0])
     model = fitted(case)
-    assert model.intercept_ == pytest.approx(0, abs=0.05)
+    np.testing.assert_allclose(model.intercept_ + model.rate_slope_ * model.means_, model.means_, atol=0.05)
     assert model.slope_ == pytest.approx(1, abs=0.05)
     np.testing.assert_allclose(model.transform(case.proba), present, atol=0.02)
+    one = fitted(case, separate_rates=False)
+    assert one.intercept_ == pytest.approx(0, abs=0.05)
+    assert one.slope_ == one.rate_slope_ == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("c", [0.3, 0.5, 0.8, 1.0])
@@ -215,17 +323,19 @@ def test_probabilities_are_those_that_labels_are_there(c, shy):
 
 def test_a_certain_frequency_is_not_drawn_to_that_of_others():
     case, present = simulated([0.9, 0.3])
-    known, guessed = fitted(case, np.array([True, True])), fitted(case)
-    np.testing.assert_array_equal(known.frequency_, case.c)
+    sure, guessed = fitted(case, known(case)), fitted(case)
+    np.testing.assert_array_equal(sure.frequency_, case.c)
     assert (guessed.frequency_[0] < 0.9) & (guessed.frequency_[1] > 0.3)
-    error = [np.abs(model.transform(case.proba) - present).mean() for model in (known, guessed)]
+    error = [np.abs(model.transform(case.proba) - present).mean() for model in (sure, guessed)]
     assert error[0] < 0.5 * error[1]
+    half = fitted(case, ([0.85, 0.2], [0.95, 0.32]))  # drawn as far as intervals allow
+    np.testing.assert_array_equal(half.frequency_, [0.85, 0.32])
 
 
 def test_one_frequency_for_all_labels_may_be_a_number():
     case, _ = simulated([0.5, 0.5], n=500)
     one, other = Calibration().fit(case.recorded, case.proba, 0.5), fitted(case)
-    assert (one.intercept_, one.slope_, one.threshold_) == (other.intercept_, other.slope_, other.threshold_)
+    assert (*numbers(one), one.threshold_) == (*numbers(other), other.threshold_)
     np.testing.assert_allclose(one.frequency_, [0.5, 0.5])
 
 
@@ -246,8 +356,8 @@ def test_the_threshold_is_that_of_its_own_probabilities():
 @pytest.mark.parametrize("value", [False, True], ids=["nothing recorded", "all recorded"])
 def test_labels_that_say_nothing(value):
     proba = np.random.default_rng(0).random((20, 2))
-    model = Calibration().fit(np.full((20, 2), value), proba, [0.5, 1.0], np.array([True, True]))
-    assert (model.intercept_, model.slope_) == (0.0, 1.0)
+    model = Calibration().fit(np.full((20, 2), value), proba, [0.5, 1.0], ([0.5, 1.0], [0.5, 1.0]))
+    assert numbers(model) == (0.0, 1.0, 1.0)
     expected = 1 - (1 - (1e-4 + (1 - 2e-4) * proba)) ** [2.0, 1.0]
     np.testing.assert_allclose(model.transform(proba), expected)
     if not value:
@@ -264,14 +374,74 @@ def test_probabilities_that_tell_nothing_are_flattened():
     assert found.std() < 0.1
 
 
+def distorted(within, between, n=600, n_labels=25, seed=0):
+    """Labels of many rates; logits of P(present) lie too near to their mean, and the means to each other."""
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(-1.5, 1.5, n_labels)
+    logit = centre + 1.5 * rng.normal(size=(n, n_labels))
+    present = 1 / (1 + np.exp(-logit))
+    recorded = rng.random(present.shape) < 0.6 * present
+    told = 1 / (1 + np.exp(-(between * centre + within * (logit - centre))))
+    return Case(recorded, 1 - (1 - told) ** 0.6, np.full(n_labels, 0.6)), present
+
+
+@pytest.mark.parametrize(("within", "between"), [(0.5, 1.0), (1.0, 0.5), (1.3, 0.6), (0.4, 0.7)])
+def test_slopes_within_and_between_labels_are_told_apart(within, between):
+    case, present = distorted(within, between)
+    model, one = fitted(case), fitted(case, separate_rates=False)
+    assert model.slope_ == pytest.approx(1 / within, rel=0.1)
+    assert model.rate_slope_ == pytest.approx(1 / between, rel=0.1)
+    errors = [np.mean((each.transform(case.proba) - present) ** 2) for each in (model, one)]
+    assert errors[0] < 0.001
+    assert errors[0] < 0.3 * errors[1]
+
+
+def test_one_slope_puts_labels_in_the_wrong_order_within_a_row():
+    """Of forests that are too cautious within labels and not between them."""
+    case, present = distorted(0.4, 1.0)
+    wrong = []
+    for model in (fitted(case), fitted(case, separate_rates=False)):
+        found = model.transform(case.proba)
+        first, second = np.triu_indices(present.shape[1], 1)
+        wrong.append(np.mean((found[:, first] > found[:, second]) != (present[:, first] > present[:, second])))
+    assert wrong[0] < 0.03
+    assert wrong[1] > 2 * wrong[0]
+
+
+def test_a_label_without_positives_stays_improbable():
+    case, _ = simulated([0.6, 0.6], n=300)
+    never = Case(np.column_stack([case.recorded, np.zeros(300, bool)]),
+                 np.column_stack([case.proba, np.zeros(300)]), np.array([0.6, 0.6, 1.0]))  # fmt: skip
+    found = fitted(never).transform(never.proba)
+    assert (found[:, 2] < 0.01).all()
+    np.testing.assert_allclose(found[:, :2].mean(), fitted(case).transform(case.proba).mean(), atol=0.05)
+
+
 def test_large_tables_are_fitted_to_some_of_their_rows(monkeypatch):
     case, _ = simulated([0.6, 0.4], n=400)
-    monkeypatch.setattr("sylvan.calibrate._MOST_CELLS", 300)  # of 800: every third row
+    everything = fitted(case)
+    seen = []
+
+    def listen(recorded, parts, frequency):
+        seen.append((recorded.shape, *(part.shape for part in parts)))
+        return search(recorded, parts, frequency)
+
+    search = sylvan.calibrate._fit
+    monkeypatch.setattr("sylvan.calibrate._fit", listen)
+    monkeypatch.setattr("sylvan.calibrate._MOST_CELLS", 300)  # of 800
+    assert numbers(fitted(case)) == numbers(everything)  # there are not so many rows
+    monkeypatch.setattr("sylvan.calibrate._FEWEST_ROWS", 10)
     model = fitted(case)
-    some = Case(case.recorded[::3], case.proba[::3], model.frequency_)
-    expected = fitted(some, np.array([True, True]))
-    assert (model.intercept_, model.slope_) == (expected.intercept_, expected.slope_)
+    assert seen == [((400, 2),) * 3, ((150, 2),) * 3]
+    assert numbers(model) == numbers(fitted(case))  # always the same rows
+    assert numbers(model) != numbers(everything)
+    np.testing.assert_allclose(model.transform(case.proba), everything.transform(case.proba), atol=0.1)
+    np.testing.assert_array_equal(model.means_, everything.means_)  # of all rows
     assert model.threshold_ == best_threshold(case.recorded, model.transform(case.proba), case.c)  # of all
+    # Rows that are sorted by their labels are not drawn by their place.
+    order = np.argsort(case.recorded[:, 0], kind="stable")
+    later = fitted(Case(case.recorded[order], case.proba[order], case.c))
+    np.testing.assert_allclose(later.transform(case.proba), everything.transform(case.proba), atol=0.1)
 
 
 def test_inputs_are_left_alone():
@@ -283,12 +453,28 @@ def test_inputs_are_left_alone():
         np.testing.assert_array_equal(ours, copied)
 
 
+@pytest.mark.parametrize(
+    ("proba", "frequency", "message"),
+    [
+        (np.full((4, 2), 0.5), 0.0, r"frequency must lie in \(0, 1\], got 0"),
+        (np.full((4, 2), 0.5), [0.5, 1.1], r"frequency must lie in \(0, 1\], got \[0.5 1.1\]"),
+        (np.full((4, 2), 0.5), [np.nan, 0.5], r"frequency must lie in \(0, 1\], got \[nan 0.5\]"),
+        (np.full((3, 2), 0.5), 0.5, r"have the shape of recorded, \(4, 2\); it has \(3, 2\)"),
+        (np.full((4, 1), 0.5), 0.5, r"have the shape of recorded, \(4, 2\); it has \(4, 1\)"),
+        (np.full((4, 2), np.nan), 0.5, "proba must be finite"),
+    ],
+)
+def test_what_cannot_be_calibrated(proba, frequency, message):
+    with pytest.raises(ValueError, match=message):
+        Calibration().fit(np.eye(4)[:, :2], proba, frequency)
+
+
 def test_settings():
     case, _ = simulated([0.6, 0.4], n=100)
     with pytest.raises(ValueError, match="own_share must be a number of at least 0"):
         fitted(case, own_share=1.5)
     with pytest.raises(ValueError, match="towards_mcc must be a number of at least 0"):
         fitted(case, towards_mcc=-0.1)
-    model = clone(fitted(case, own_share=0.3, towards_mcc=0.7))
-    assert (model.own_share, model.towards_mcc) == (0.3, 0.7)
+    model = clone(fitted(case, own_share=0.3, towards_mcc=0.7, separate_rates=False))
+    assert (model.own_share, model.towards_mcc, model.separate_rates) == (0.3, 0.7, False)
     assert not hasattr(model, "slope_")

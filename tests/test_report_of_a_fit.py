@@ -542,11 +542,28 @@ def test_calibrated_models_that_find_nothing(digits, tmp_path):
 
 def test_two_classes_of_a_calibrated_model(digits, tmp_path):
     X, _, Y = digits
-    model = auto(10, max_layers=2, n_folds=3, random_state=0).fit(X, Y["even"])
+    model = auto(10, max_layers=2, n_folds=3, frequency=(0.3, 0.9), random_state=0).fit(X, Y["even"])
     page = read(write_report(model, tmp_path / "p.html", X=X, Y=Y["even"]))
     n_filled = len(model.suggest_labels())
+    assert n_filled > 0
     assert f"that may be of class “1” though nobody recorded it, {n_filled} (" in page.sections["Summary"]
     assert page.rows("labels")[0][:3] == ["1", str(Y["even"].sum()), str(n_filled)]
+
+
+def test_two_classes_that_are_taken_as_they_are(digits, tmp_path):
+    """Nothing may be missing: no estimate of c, no warning of what is missing, no suggestion to look for it."""
+    X, _, Y = digits
+    model = auto(10, max_layers=2, n_folds=3, random_state=0).fit(X, Y["even"])
+    page = read(write_report(model, tmp_path / "p.html", X=X, Y=Y["even"]))
+    why = "no positive may be missing, as classes were taken as they are"
+    summary = page.sections["Summary"]
+    assert why in summary.lower()
+    assert "Classes were taken as they are: what is wrong there, the model has learnt" in summary
+    for words in ("estimate", "hard cases", "check_recovery", "called c"):
+        assert words not in summary
+    assert "Labels found missing" not in page.sections
+    for part in ("Suggestions", "Check by hiding", "Labels found missing"):
+        assert f"{part}: {why}" in page.sections["What is not on this page"]
 
 
 def test_unknown_cells_are_counted_and_zeros_trusted(digits, tmp_path):

@@ -47,7 +47,9 @@ NOTHING = np.zeros((3, 3), int).tolist()
     ],
 )
 @pytest.mark.parametrize(
-    ("trust_zeros", "candidates"), [("auto", ZEROS), (False, ZEROS), (True, NOTHING)], ids=["auto", "doubt", "trust"]
+    ("trust_zeros", "candidates"),
+    [("auto", ZEROS), ("classes", ZEROS), (False, ZEROS), (True, NOTHING)],
+    ids=["auto", "classes", "doubt", "trust"],
 )
 def test_zeros_may_be_positive_unless_they_are_trusted(make, trust_zeros, candidates):
     weak = check_weak_labels(make(FULL), trust_zeros=trust_zeros)
@@ -96,7 +98,9 @@ def with_na(dtype):
     ],
 )
 @pytest.mark.parametrize(
-    ("trust_zeros", "candidates"), [("auto", UNKNOWN), (True, UNKNOWN), (False, ZEROS)], ids=["auto", "trust", "doubt"]
+    ("trust_zeros", "candidates"),
+    [("auto", UNKNOWN), ("classes", UNKNOWN), (True, UNKNOWN), (False, ZEROS)],
+    ids=["auto", "classes", "trust", "doubt"],
 )
 def test_zeros_are_trusted_beside_unknown_cells_unless_they_are_not(make, trust_zeros, candidates):
     Y = make(PARTIAL)
@@ -147,7 +151,15 @@ def test_names_for_missing(missing):
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, sparse.csr_array, lambda Y: Y.astype(bool)])
 def test_zero_for_unknown(make):
     assert as_lists(check_weak_labels(make(FULL), unknown_label=0)) == (FULL.tolist(), ZEROS)
-    assert as_lists(check_weak_labels(make(FULL), unknown_label=0, trust_zeros=False)) == (FULL.tolist(), ZEROS)
+    for trust_zeros in (False, "classes"):
+        weak = check_weak_labels(make(FULL), unknown_label=0, trust_zeros=trust_zeros)
+        assert as_lists(weak) == (FULL.tolist(), ZEROS)
+
+
+def test_who_calls_zeros_unknown_does_not_trust_them_in_two_classes():
+    for trust_zeros, candidates in (("auto", [[1], [0]]), ("classes", [[1], [0]]), (True, [[0], [0]])):
+        weak = check_weak_labels([0, 1], unknown_label=0, trust_zeros=trust_zeros)
+        assert as_lists(weak) == ([[0], [1]], candidates)
 
 
 def test_zero_for_unknown_beside_classes():
@@ -246,11 +258,19 @@ def test_two_classes_are_one_label(y):
     weak = check_weak_labels(y)
     assert weak.targets.kind == "binary"
     assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
-    assert as_lists(check_weak_labels(y, trust_zeros=True)) == ([[0], [1], [0]], [[0], [0], [0]])
+    for trust_zeros in (True, "classes"):
+        assert as_lists(check_weak_labels(y, trust_zeros=trust_zeros)) == ([[0], [1], [0]], [[0], [0], [0]])
     assert as_lists(check_weak_labels(y, trust_zeros=False)) == ([[0], [1], [0]], [[1], [0], [1]])
 
 
-@pytest.mark.parametrize("trust_zeros", ["auto", True, False])
+@pytest.mark.parametrize("make", [np.array, pd.DataFrame, lambda Y: Y.tolist(), sparse.csr_array])
+def test_a_table_of_one_label_is_no_pair_of_classes(make):
+    weak = check_weak_labels(make(np.array([[0], [1], [0]])), trust_zeros="classes")
+    assert weak.targets.kind == "multilabel"
+    assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
+
+
+@pytest.mark.parametrize("trust_zeros", ["auto", "classes", True, False])
 @pytest.mark.parametrize("y", [[2, 0, 1], ["c", "a", "b"], pd.Series(["c", "a", "b"])])
 def test_several_classes_leave_nothing_to_complete(y, trust_zeros):
     weak = check_weak_labels(y, trust_zeros=trust_zeros)
@@ -347,5 +367,5 @@ def test_bad_labels(y, message):
 
 @pytest.mark.parametrize("value", ["yes", None, 1, 0, "True"])
 def test_bad_trust(value):
-    with pytest.raises(ValueError, match="trust_zeros must be one of 'auto', True, False, got"):
+    with pytest.raises(ValueError, match="trust_zeros must be one of 'auto', 'classes', True, False, got"):
         check_weak_labels(FULL, trust_zeros=value)

@@ -1,8 +1,9 @@
 """Sylvan: deep forests for tabular data with incomplete labels.
 
-The algorithms are functions that return a configured `DeepForestClassifier`: `cafe_slc`, `slcforest`, `gcforest`, ...
-(`sylvan.algorithms` has the table). Their parts are in `sylvan.forests`, `sylvan.augment`, `sylvan.impute`,
-`sylvan.length` and `sylvan.scanning` (images and sequences); `SiameseDeepForest` learns from pairs (`sylvan.siamese`).
+The algorithms are functions that return a configured `DeepForestClassifier`: `auto`, which is the one to start with,
+and published ones, `slcforest`, `gcforest`, ... (`sylvan.algorithms` has the table). Their parts are in
+`sylvan.forests`, `sylvan.augment`, `sylvan.impute`, `sylvan.length`, `sylvan.calibrate` and `sylvan.scanning` (images
+and sequences); `SiameseDeepForest` learns from pairs (`sylvan.siamese`).
 `sylvan.datasets` has data and readers, `sylvan.measures` multi-label measures, `sylvan.baselines` methods to compare
 with, `sylvan.bench` comparisons that can be repeated. `sylvan.plotting` and `sylvan.report` show what a model found,
 `sylvan.tables` reads people's files, `sylvan.bridges` and `sylvan.tuning` lead to other libraries. All are imported

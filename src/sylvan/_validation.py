@@ -343,10 +343,10 @@ class WeakLabels:
 def check_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto") -> WeakLabels:
     """Read labels in which positives may be missing: 0/1, with NaN or another value for unknown cells.
 
-    Zeros may be positive too unless they are trusted, which they are, by default, if there are unknown cells.
-    Where each row has one of several classes, there is nothing to complete.
+    Zeros may be positive too unless they are trusted, which they are, by default, if there are unknown cells, and with
+    "classes" if y has two classes, too. Where each row has one of several classes, there is nothing to complete.
     """
-    check_choice("trust_zeros", trust_zeros, ("auto", True, False))
+    check_choice("trust_zeros", trust_zeros, ("auto", "classes", True, False))
     if np.ndim(unknown_label) != 0 or (isinstance(unknown_label, Real) and unknown_label == 1):
         raise ValueError(f"unknown_label must be one value other than 1, got {unknown_label!r}.")
     index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
@@ -361,7 +361,9 @@ def check_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "a
     if targets.kind == "multiclass":
         return WeakLabels(targets, observed, np.zeros_like(observed), index, columns)
     said = isinstance(unknown_label, Real) and unknown_label == 0  # zeros were named as the unknown ones
-    trusted = (unknown is not None and not said) if trust_zeros == "auto" else trust_zeros
+    if trust_zeros == "classes" and targets.kind == "binary" and not said:
+        trust_zeros = True
+    trusted = (unknown is not None and not said) if isinstance(trust_zeros, str) else trust_zeros
     if unknown is None:
         candidates = np.zeros_like(observed) if trusted else ~observed
     else:

@@ -14,7 +14,7 @@ cafe_slc    RF + ET               out-of-bag    embedding + output  yes       st
 cafe_fla    RF + ET               out-of-bag    embedding + output  yes       fluid addition         best layer >= 2
 mldf        RF + ET, depth 3t     5 folds       output, with reuse  no        none                   3 without gain
 imldf       2 RF + 2 ET           out-of-bag    interactions        no        none                   2 without gain
-auto        RF + ET, leaves of 3  5 folds       output space        no        none; calibrated       4, averaged
+auto        2 RF + 2 ET           5 folds       output space        no        none; calibrated       3, averaged
 =========== ===================== ============= =================== ========= ====================== ===============
 
 RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws; gcforest, lcforest, mldf, imldf and auto have
@@ -49,11 +49,11 @@ from sylvan.calibrate import Calibration
 from sylvan.cascade import DeepForestClassifier
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.impute import (
+    BinormalFrequency,
     FluidLabelAddition,
     KeepLabels,
     KnownFrequency,
     LabelComplement,
-    ShrunkTopRate,
     StrictLabelComplement,
     TIcE,
 )
@@ -96,10 +96,10 @@ def _cascade(options: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
 
 
 def auto(
-    n_trees: int = 60,
+    n_trees: int = 30,
     *,
-    max_layers: int = 4,
-    min_samples_leaf: Any = 3,
+    max_layers: int = 3,
+    min_samples_leaf: Any = (3, 5),
     n_folds: int = 5,
     frequency: Any = None,
     decision_threshold: Any = "learned",
@@ -109,29 +109,33 @@ def auto(
     verbose: int = 0,
     **options: Any,
 ) -> DeepForestClassifier:
-    """The default: four layers of RF + ET, averaged, calibrated to the probability that a label is present.
+    """The default: three layers of RF + ET, averaged, calibrated to the probability that a label is present.
 
     `predict_proba` returns P(label present), not P(label recorded): how often positives are recorded is estimated, and
     `frequency` takes what you know of it. `predict` returns labels above a threshold that was learned too. `summary`
-    says what was found. Fully recorded labels, classes and two classes need nothing else.
+    says what was found. Labels that are complete need nothing else if the features tell them; if they do not, say
+    `frequency=1`. Classes are complete: a y of two classes is taken as it is, unless `frequency` is given (that of the
+    second one in sorted order); as a table of one column it is a label that may be missing.
 
     Parameters
     ----------
-    n_trees : int, default=60
-        Trees of each forest and fold: there are two forests in each layer.
-    max_layers : int, default=4
+    n_trees : int, default=30
+        Trees of each forest and fold: there are four forests in each layer.
+    max_layers : int, default=3
         Layers, all of which are kept and averaged.
-    min_samples_leaf : int or float, default=3
-        Rows that each leaf must have.
+    min_samples_leaf : int, float or tuple of these, default=(3, 5)
+        Rows that each leaf must have; a layer has an RF and an ET of each. Fine leaves are better where labels are
+        easy to tell, coarse ones where there are few rows or most positives are missing.
     n_folds : int, default=5
         Folds for out-of-sample class vectors; the forests of all folds are kept.
     frequency : None, number, (low, high), list, mapping or frequency estimator, default=None
         c, the share of a label's positives that were recorded. None: estimated, one value for all labels as far as
-        chance explains their differences (`ShrunkTopRate`). A number, or a list with one for each label: taken as it
+        they do not differ (`BinormalFrequency`). A number, or a list with one for each label: taken as it
         is; 1 says that nothing is missing. A tuple (low, high): estimated, and kept within these limits. A mapping
         {label: number or (low, high)}: the same by label; labels that it leaves out are estimated.
     decision_threshold : float or "learned", default="learned"
-        A label is predicted where its probability is greater; "learned": than where the expected MCC is greatest.
+        A label is predicted where its probability is greater; "learned": than a number between those
+        that are expected to be best for the Hamming loss and for MCC.
     scoring : str, Measure or None, default=None
         Measure that judges layers, out of sample.
     n_jobs, random_state, verbose : as in `DeepForestClassifier`
@@ -139,7 +143,7 @@ def auto(
 
     Notes
     -----
-    Not published. Parts: `KFold` forests, `OutputSpace`, `average_layers`, `ShrunkTopRate`, `Calibration`. The page
+    Not published. Parts: `KFold` forests, `OutputSpace`, `average_layers`, `BinormalFrequency`, `Calibration`. The page
     "Why auto works" in the documentation has the reasons, measurements and limits.
 
     Examples
@@ -152,15 +156,20 @@ def auto(
     >>> model.predict_proba(X[600:]).shape == Y[600:].shape
     True
     """
-    settings = {"min_samples_leaf": min_samples_leaf, "out_of_sample": KFold(n_folds)}
+    leaves = min_samples_leaf if isinstance(min_samples_leaf, tuple | list) else (min_samples_leaf,)
     return _cascade(
         options,
-        forests=[RandomForest(n_trees, **settings), ExtraTrees(n_trees, **settings)],
+        forests=[
+            kind(n_trees, min_samples_leaf=leaf, out_of_sample=KFold(n_folds))
+            for leaf in leaves
+            for kind in (RandomForest, ExtraTrees)
+        ],
         augment=OutputSpace(),
         impute=KeepLabels(_frequency(frequency)),
         length=FixedLength(),
         average_layers=True,
         calibrate=Calibration(),
+        trust_zeros="classes" if frequency is None else "auto",
         max_layers=max_layers,
         decision_threshold=decision_threshold,
         scoring=scoring,
@@ -173,15 +182,17 @@ def auto(
 def _frequency(known: Any) -> Any:
     """Return the estimator that what a user knows of the label frequency asks for."""
     if known is None:
-        return ShrunkTopRate()
+        return BinormalFrequency()
+    if isinstance(known, type):
+        raise TypeError(f"frequency must be an instance, got the class {known.__name__}: write {known.__name__}().")
     if hasattr(known, "estimate"):
         return known
     if isinstance(known, tuple):
         if len(known) != 2:
             raise ValueError(f"frequency as a tuple is a range (low, high), got {known!r}; use a list by label.")
-        return ShrunkTopRate(within=known)
+        return BinormalFrequency(within=known)
     if isinstance(known, (Mapping, pd.Series)):
-        return ShrunkTopRate(within=known)
+        return BinormalFrequency(within=known)
     return KnownFrequency(known)
 
 

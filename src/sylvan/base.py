@@ -50,7 +50,7 @@ class FrequencyDetails(NamedTuple):
 
     Attributes
     ----------
-    low, high : (n_labels,) an interval for c of each label; it is about chance alone
+    low, high : (n_labels,) an interval for c of each label
     reason : in words, why labels have one value or several
     """
 
@@ -320,17 +320,19 @@ class Calibrator(Protocol):
 
     threshold_: float
 
-    def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, certain: np.ndarray) -> "Calibrator":
-        """Learn from the labels a layer learnt, out-of-sample probabilities and P(recorded | present) of each label.
+    def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, interval: Any) -> "Calibrator":
+        """Learn from recorded labels, out-of-sample probabilities and P(recorded | present) of each label.
 
-        `certain` marks labels of which that is known, rather than estimated.
+        `interval` is (low, high) of that frequency, or None.
         """
 
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return (n, n_labels) P(present | x); a label is predicted where it is greater than `threshold_`."""
 
-    def given_unrecorded(self, present: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
-        """Return P(present | x, not recorded)."""
+    def given_unrecorded(
+        self, present: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray, certain: np.ndarray, known: np.ndarray
+    ) -> np.ndarray:
+        """Return P(present | x, not recorded), from P(present | x), c, numbers of positives, whether c is known."""
 
 
 class LengthControl(Protocol):
@@ -383,7 +385,7 @@ class KeepLabels(BaseEstimator):
         """Return the state before layer 1; no label is active."""
         state = LabelState.start(observed, candidates, label_names)
         state = replace(state, active=np.zeros_like(state.active))
-        if self.frequency is None or self.frequency.uses_proba:
+        if self.frequency is None or getattr(self.frequency, "uses_proba", False):
             return state
         return self._estimated(state, X=X, random_state=random_state)
 
@@ -400,8 +402,9 @@ class KeepLabels(BaseEstimator):
         if not may_miss.any():
             return replace(state, frequency=ones, details=FrequencyDetails(ones, ones, "no cell may be missing"))
         if proba is not None:  # cells that are known to be negative say nothing of how often positives are missed
-            proba = np.where(state.observed | state.candidates, proba, np.nan)
+            proba = np.where((state.observed | state.candidates) & may_miss, proba, np.nan)
         state = with_estimate(self.frequency, state, proba=proba, **given)
+        _warn_impossible(state)
         if may_miss.all():
             return state
         details = state.details
@@ -416,6 +419,20 @@ class KeepLabels(BaseEstimator):
     def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
         """Say what would be predicted: p > 0.5, or 0.5 times the frequency if it is known."""
         return mean_of(probas) > 0.5 * known_frequency(state)
+
+
+def _warn_impossible(state: LabelState) -> None:
+    """Warn of frequencies that would make more positives than there are rows."""
+    frequency, share = np.asarray(state.frequency), state.observed.mean(axis=0)
+    wrong = np.flatnonzero(frequency < share - 1e-9)  # False for NaN
+    if len(wrong):
+        at = int(wrong[0])
+        name = at if state.label_names is None else state.label_names[at]
+        warn_user(
+            f"A label frequency of {frequency[at]:.2g} for label {name!r} would mean more positives than rows: "
+            f"{share[at]:.0%} of the rows have it on record. The frequency cannot be less than that.",
+            "impossible frequency",
+        )
 
 
 def with_estimate(estimator: Any, state: LabelState, *, X: Any = None, **given: Any) -> LabelState:

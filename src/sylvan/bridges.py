@@ -250,12 +250,12 @@ def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     Notes
     -----
     Confident learning wants the probability of a label as it was given, by a model that has not seen the row. That is
-    `oos_proba_`; the probability that a label is truly present, which `suggest_labels` shows, is already corrected for
-    labels that were not given. Cleanlab flags a 0 only where p is above 0.5, so that it finds little where many
-    positives are missing. If the model has an imputer, its last layer has learnt completed labels, p is greater, and
-    more is found: of 2958 hidden positives of the digits (half of all; 50 trees, three layers) 802 without an imputer,
-    1649 with `slcforest`, 2346 with its `frequency=TopRate(), threshold_on="scaled"`. In each case, 99 % of the flagged
-    zeros or more were hidden positives.
+    `oos_proba_`, for calibrated models such as `auto` before it was calibrated; the probability that a label is truly
+    present, which `suggest_labels` shows, is already corrected for labels that were not given. Cleanlab flags a 0 only
+    where p is above 0.5, so that it finds little where many positives are missing. If the model has an imputer, its
+    last layer has learnt completed labels, p is greater, and more is found: of 2958 hidden positives of the digits
+    (half of all; 50 trees, three layers) 802 without an imputer, 1649 with `slcforest`, 2346 with its
+    `frequency=TopRate(), threshold_on="scaled"`. In each case, 99 % of the flagged zeros or more were hidden positives.
 
     Unknown cells of Y count as 0: cleanlab has no word for them.
 
@@ -368,7 +368,10 @@ def _out_of_sample(model: Any) -> np.ndarray:
             f"This {type(model).__name__} keeps no out-of-sample probabilities, which cleanlab needs: take a "
             "DeepForestClassifier, or a forest with out_of_sample=OutOfBag() or KFold(k)."
         )
-    return np.asarray(model.oos_proba_)
+    recorded = getattr(getattr(model, "_fitted", None), "said", None)  # `oos_proba_` of calibrated models is another
+    if recorded is None:
+        return np.asarray(model.oos_proba_)
+    return recorded if len(model.classes_) != 2 or model.n_labels_ > 1 else np.hstack([1.0 - recorded, recorded])
 
 
 def _issue_mask(issues: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -23,7 +23,7 @@ from sylvan._validation import (
     check_weak_labels,
     check_weights,
 )
-from sylvan.base import LabelState, mean_of, once_each, warn_user
+from sylvan.base import LabelState, known_frequency, mean_of, once_each, warn_user
 from sylvan.checkpoints import Checkpoints, NoCheckpoints, fingerprint
 from sylvan.explaining import Explaining
 from sylvan.growth import NO_FREQUENCY, Plan, Stage, grow, make_plan, representation
@@ -83,7 +83,8 @@ class DeepForestClassifier(
     decision_threshold : float, "calibrated" or "learned", default=0.5
         A label is predicted where its probability is greater. "calibrated": than 0.5 times the share c of a label's
         positives that the last layer was told of, which needs an imputer with a frequency estimate. "learned": than
-        what `calibrate` found. Taken as it is when `fit` is called.
+        what `calibrate` found; of two classes that are complete, the more probable one. Taken as it is when `fit` is
+        called.
     separate_forests : bool, default=False
         The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
         crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.
@@ -95,9 +96,9 @@ class DeepForestClassifier(
         rows: its features are out-of-sample, but their forests have seen other rows of the fold.)
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
-    trust_zeros : "auto", True or False, default="auto"
+    trust_zeros : "auto", "classes", True or False, default="auto"
         Whether a 0 is known to be negative; only cells that are not may be imputed. "auto": True if Y has unknown
-        cells, False otherwise.
+        cells, False otherwise. "classes": the same for a table of labels, but True if y has two classes.
     class_weight : dict, list of dicts, "balanced" or None, default=None
         Weights of classes, as in scikit-learn's forests.
     n_jobs : int or None, default=None
@@ -231,7 +232,8 @@ class DeepForestClassifier(
             NaN stands for a missing value.
         y : (n, n_labels) of 0/1, with NaN (or `unknown_label`) for unknown cells; or (n,) classes
             1 is an observed positive. 0 is "not observed", and may be imputed, unless zeros are trusted. Unknown cells
-            count as 0 until they are imputed. Of two classes, the second is the positive one that may be missing.
+            count as 0 until they are imputed. Of two classes, the second is the positive one, which may be
+            missing unless `trust_zeros` says otherwise.
         sample_weight : (n,), optional
             As the forests understand it. Rows of weight 0 have no say in anything, and nothing is imputed there.
         groups : (n,), optional
@@ -379,10 +381,14 @@ class DeepForestClassifier(
         calibration = plan.calibrate
         if calibration is not None:
             seen = proba if used is None else proba[used]
-            calibration.fit(last.trained.current, seen, frequency, last.after.certain)
+            details = last.after.details
+            interval = None if details is None else (np.nan_to_num(details.low), np.nan_to_num(details.high, nan=1.0))
+            calibration.fit(last.trained.observed, seen, known_frequency(last.after), interval)
         thresholds = self.decision_threshold
         if isinstance(thresholds, str):
             thresholds = 0.5 * frequency if thresholds == "calibrated" else calibration.threshold_
+            if targets.kind == "binary" and not weak.candidates.any():
+                thresholds = 0.5  # of two complete classes, the more probable one
         self.classes_, self.n_labels_ = targets.classes, targets.n_labels
         if targets.names is not None:
             self.label_names_in_ = targets.names
@@ -406,6 +412,7 @@ class DeepForestClassifier(
             rows=suggestions.row_names(weak.index, targets.n_rows),
             label_names=targets.label_names,
             used=used,
+            measure=_in_words(plan.measure),
         )
         current = labels.current
         if calibration is not None:
@@ -579,6 +586,11 @@ def _present(proba: np.ndarray, frequency: np.ndarray, n_observed: np.ndarray) -
     """
     c = np.average(frequency, weights=n_observed) if n_observed.any() else 1.0
     return 1.0 - (1.0 - np.clip(proba, 0.0, 1.0)) ** (1.0 / c)
+
+
+def _in_words(measure: Any) -> str:
+    """Return the name of a measure and its direction."""
+    return f"{measure.name.replace('_', ' ')} ({'greater' if measure.greater_is_better else 'smaller'} is better)"
 
 
 def _by_label(values: np.ndarray | None, weak: WeakLabels) -> Any:

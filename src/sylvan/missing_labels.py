@@ -30,6 +30,7 @@ class Fitted:
     calibration: Any = None
     said: np.ndarray | None = None  # out-of-sample P(recorded | x), where `oos_proba_` is calibrated
     used: np.ndarray | None = None  # rows of positive weight; None for all
+    measure: str = "score"  # what `history_` has of each layer, in words
 
     def filled(self) -> np.ndarray:
         """Return the cells that the imputer filled; without an imputer, those that are probably positive."""
@@ -46,9 +47,13 @@ class Fitted:
 
     def unrecorded(self, present: np.ndarray) -> np.ndarray:
         """Return P(present | x, not recorded), given P(present | x)."""
-        observed = self.labels.observed
-        n_recorded = (observed if self.used is None else observed[self.used]).sum(axis=0)
-        return self.calibration.given_unrecorded(present, known_frequency(self.labels), n_recorded)
+        used = slice(None) if self.used is None else self.used
+        observed, candidates = self.labels.observed[used], self.labels.candidates[used]
+        n_recorded, c = observed.sum(axis=0), known_frequency(self.labels)
+        n_absent = np.maximum(len(observed) - n_recorded / c, 1.0)
+        known = np.clip((~observed & ~candidates).sum(axis=0) / n_absent, 0.0, 1.0)
+        known = np.where(candidates.any(axis=0), np.minimum(known, c), 0.0)  # open cells are not more often negative
+        return self.calibration.given_unrecorded(present, c, n_recorded, self.labels.certain, known)
 
     def chosen(self, min_proba: float | None, max_per_label: int | None) -> np.ndarray:
         """Return the cells that were filled, or are probable enough; of each label the most probable ones."""
@@ -214,5 +219,5 @@ def _check_same_labels(weak: WeakLabels, n_labels: int, names: Any) -> None:
 
 
 def _can_be_missing(weak: WeakLabels) -> np.ndarray:
-    """Say where a hidden positive would be looked for: nowhere if there are classes of which a row has one."""
-    return np.full_like(weak.observed, weak.targets.kind != "multiclass")
+    """Say where a hidden positive would be looked for: nowhere if nothing may be missing, as in classes."""
+    return np.full_like(weak.observed, weak.candidates.any())

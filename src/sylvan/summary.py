@@ -36,7 +36,8 @@ class Summary:
 
 def summarise(model: Any, fitted: Fitted) -> Summary:
     """Return the summary of a fitted cascade."""
-    n_recorded = fitted.labels.observed.sum(axis=0)
+    used = slice(None) if fitted.used is None else fitted.used
+    n_recorded = fitted.labels.observed[used].sum(axis=0)
     columns: dict[str, Any] = {"recorded": n_recorded}
     if fitted.kind != "multiclass":
         if fitted.labels.frequency is not None:
@@ -52,7 +53,8 @@ def _frequency_columns(fitted: Fitted, n_recorded: np.ndarray) -> dict[str, Any]
     columns: dict[str, Any] = {"frequency": labels.frequency}
     if labels.details is not None:
         columns |= {"low": labels.details.low, "high": labels.details.high}
-    most = n_recorded + labels.candidates.sum(axis=0)
+    used = slice(None) if fitted.used is None else fitted.used
+    most = n_recorded + labels.candidates[used].sum(axis=0)
     columns["expected"] = np.minimum(np.rint(n_recorded / known_frequency(labels)), most).astype(int)
     return columns
 
@@ -67,16 +69,36 @@ def _notes(model: Any, fitted: Fitted) -> list[str]:
     if len(model.history_) > model.n_layers_:
         layers += f" of {len(model.history_)} that were grown"
     how = ", whose mean predicts" if model.average_layers and model.n_layers_ > 1 else ""
-    notes.append(f"{layers}{how}; out-of-sample score {score:.3f} against the recorded labels.")
+    notes.append(f"{layers}{how}. Out of sample, against the recorded labels: {score:.3f} {fitted.measure}.")
     if fitted.kind == "multiclass":
         return [*notes, "The most probable class is predicted."]
-    details = fitted.labels.details
-    if details is not None:
-        notes.append(f"Label frequency: {details.reason}.")
-    elif fitted.labels.frequency is None:
-        notes.append("Label frequency: not estimated; probabilities are those of recorded labels.")
-    if fitted.calibration is not None:
+    labels = fitted.labels
+    if not labels.candidates.any():
+        why = "two classes are" if fitted.kind == "binary" else "zeros are"
+        return [*notes, f"Nothing may be missing: {why} taken as they are."]
+    if not (labels.observed | labels.candidates).all():
+        n_open = int(labels.candidates.sum())
+        notes.append(f"Zeros are trusted. {n_open} open {'cell' if n_open == 1 else 'cells'} may be positive.")
+    if labels.details is not None:
+        notes.append(f"Label frequency: {labels.details.reason}.")
+    elif labels.frequency is not None:
+        notes.append("Label frequency: estimated, without an interval.")
+    else:
+        notes.append("Label frequency: not estimated; nothing is known of how many are missing.")
+    if fitted.calibration is not None and labels.frequency is not None:
         notes.append("Probabilities are those that a label is present, recorded or not.")
+    return [*notes, _how_many(fitted)]
+
+
+def _how_many(fitted: Fitted) -> str:
+    """Say how many positives should be missing, and how many cells are probably positive: two numbers."""
+    labels, used = fitted.labels, slice(None) if fitted.used is None else fitted.used
+    n_recorded = labels.observed[used].sum(axis=0)
     filled = int(fitted.filled().sum())
-    notes.append(f"{filled} labels are probably missing, beside {int(fitted.labels.observed.sum())} recorded ones.")
-    return notes
+    some = "1 cell is" if filled == 1 else f"{filled} cells are each"
+    text = f"{some} more probably present than not."
+    if labels.frequency is None:
+        return text
+    most = labels.candidates[used].sum(axis=0)
+    n_missing = int(np.minimum(np.rint(n_recorded / known_frequency(labels)) - n_recorded, most).sum())
+    return f"Some {n_missing} positives should be missing beside {int(n_recorded.sum())} recorded ones; {text}"

@@ -56,7 +56,7 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
     Why these parameters:
 
     - `impute__threshold`, `impute__frequency`, `impute__threshold_on` say how many labels are filled in: what the
-      published estimate finds depends much on the data, `TopRate` is steadier (README).
+      published estimate finds depends much on the data, `TopRate` is steadier.
     - `augment` or `augment__n_components`: width of tree embeddings. A number instead of a share of the variance is
       smaller and faster. `augment__n_interactions`: number of rules.
     - `forests`: leaves of one row or of five (small leaves for many rows and clean labels, large ones for noise), and

@@ -214,6 +214,31 @@ def test_error_of_a_frequency_that_is_known_or_not_estimated():
         assert outcome.scores["micro_f1"] >= 0
 
 
+@pytest.mark.parametrize("missing", [0.5, "by label"])
+def test_intervals_that_have_the_frequency(missing):
+    method = {"use": "auto", "options": {"n_trees": 5, "max_layers": 1}}
+    measures = ["frequency_covered", "micro_auroc"]
+    outcome, data, seed = run_one(method, measures=measures, factors={"missing": [missing]})
+    table = auto(n_trees=5, max_layers=1, random_state=seed).fit(data.X, data.Y).summary().labels
+    hits = [low <= true <= high for low, high, true in zip(table["low"], table["high"], data.frequency)]
+    assert outcome.scores["frequency_covered"] == pytest.approx(np.mean(hits))
+    assert set(outcome.layers) == {(1, "micro_auroc")}
+
+
+def test_intervals_of_what_is_known_and_of_those_who_give_none():
+    measures = ["frequency_covered", "micro_f1"]
+    options = {"n_trees": 3, "max_layers": 1}
+    for level, within, expected in ((1.0, None, 1.0), (0.9, 0.999, 0.0)):  # an interval of everything, and of a number
+        frequency = {"use": "BinormalFrequency", "within": within, "level": level}
+        method = {"use": "auto", "options": options | {"frequency": frequency}}
+        outcome, _, _ = run_one(method, measures=measures)
+        assert outcome.scores["frequency_covered"] == expected
+    for use, more in (("rf_et", {}), ("MLkNN", {}), ("auto", options | {"frequency": {"use": "TopRate"}})):
+        outcome, _, _ = run_one({"use": use, "options": more}, measures=measures)
+        assert np.isnan(outcome.scores["frequency_covered"])
+        assert outcome.scores["micro_f1"] >= 0
+
+
 def test_labels_without_an_estimate_have_no_error(tmp_path):
     """A label that no training row has: its frequency is unknown, and cannot be wrong."""
     rng = np.random.RandomState(0)
@@ -221,12 +246,14 @@ def test_labels_without_an_estimate_have_no_error(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["x,label:a,label:b", *rows]))
     outcome, data, seed = run_one(
         {"use": "auto", "options": {"n_trees": 3, "max_layers": 1}},
-        measures=["frequency_error", "hamming_loss"],
+        measures=["frequency_error", "frequency_covered", "hamming_loss"],
         datasets=[{"name": "t", "path": str(tmp_path / "t.csv")}],
     )
     model = auto(n_trees=3, max_layers=1, random_state=seed).fit(data.X, data.Y)
     assert np.isnan(model.label_frequency_[1])
     assert outcome.scores["frequency_error"] == pytest.approx(abs(model.label_frequency_[0] - data.frequency[0]))
+    table = model.summary().labels.iloc[0]
+    assert outcome.scores["frequency_covered"] == (table["low"] <= data.frequency[0] <= table["high"])
 
 
 def test_measure_cells():

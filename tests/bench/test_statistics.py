@@ -184,6 +184,7 @@ def test_directions():
     assert greater_is_better("accuracy")
     assert greater_is_better("auroc")
     assert not greater_is_better("frequency_error")
+    assert greater_is_better("frequency_covered")
     for name, measure in MEASURES.items():
         assert greater_is_better(name) == measure.greater_is_better
     with pytest.raises(ValueError, match="unknown measure 'nonsense'"):

@@ -18,8 +18,8 @@ from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, auto, rf_et, slcforest
 from sylvan.calibrate import Calibration, best_threshold
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.forests import KFold, RandomForest
-from sylvan.impute import KeepLabels, KnownFrequency, OutOfBagPercentile, ShrunkTopRate, TopRate
+from sylvan.forests import ExtraTrees, KFold, RandomForest
+from sylvan.impute import BinormalFrequency, KeepLabels, KnownFrequency, OutOfBagPercentile, TopRate
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),
@@ -46,17 +46,24 @@ def raw_mean(model, X, labels, X_new, **fit_params):
     return plain.oos_proba_, plain.predict_proba(X_new)
 
 
-def calibrated_by_hand(p, c, a, b):
-    """The equation of `Calibration`, in plain steps."""
+def logit_by_hand(p, c):
+    """The logit of 1 - (1 - p)^(1/c), of p kept off 0 and 1."""
     p = 1e-4 + (1 - 2e-4) * p
     present = 1 - (1 - p) ** (1 / np.asarray(c))
-    z = np.log(present / (1 - present))
-    return 1 / (1 + np.exp(-(a + b * z)))
+    return np.log(present / (1 - present))
 
 
-def unrecorded_by_hand(q, c, n_recorded):
-    """P(present and not recorded) / P(not recorded); with n recorded labels c is at most (n + 1) / (n + 2)."""
-    c = np.minimum(c, (n_recorded + 1) / (n_recorded + 2))
+def calibrated_by_hand(p, oos, calibration):
+    """The equation of `Calibration`, in plain steps; the mean of each label is that of the training rows."""
+    m = logit_by_hand(oos, calibration.frequency_).mean(axis=0)
+    z = logit_by_hand(p, calibration.frequency_)
+    a, b, d = calibration.intercept_, calibration.slope_, calibration.rate_slope_
+    return 1 / (1 + np.exp(-(a + b * (z - m) + d * m)))
+
+
+def unrecorded_by_hand(q, c, n_recorded, certain=False):
+    """P(present and not recorded) / P(not recorded); n recorded labels show no c above (n + 1) / (n + 2)."""
+    c = np.where(certain, c, np.minimum(c, (n_recorded + 1) / (n_recorded + 2)))
     return q * (1 - c) / (q * (1 - c) + (1 - q))
 
 
@@ -83,11 +90,30 @@ def test_parts():
     assert model.average_layers
     assert isinstance(model.calibrate, Calibration)
     assert isinstance(model.impute, KeepLabels)
-    assert isinstance(model.impute.frequency, ShrunkTopRate)
+    assert isinstance(model.impute.frequency, BinormalFrequency)
     assert model.decision_threshold == "learned"
-    assert model.max_layers == 4
-    assert [forest.n_trees for forest in model.forests] == [60, 60]
+    assert model.max_layers == 3
+    assert model.trust_zeros == "classes"
+    kinds = [(type(forest), forest.n_trees, forest.min_samples_leaf) for forest in model.forests]
+    assert kinds == [(kind, 30, leaf) for leaf in (3, 5) for kind in (RandomForest, ExtraTrees)]
+    assert all(forest.out_of_sample.n_splits == 5 for forest in model.forests)
     assert sylvan.auto is auto
+
+
+@pytest.mark.parametrize(
+    ("leaves", "expected"), [(4, [4, 4]), (0.1, [0.1, 0.1]), ([1], [1, 1]), ((2, 4, 8), [2, 2, 4, 4, 8, 8])], ids=repr
+)
+def test_leaves(leaves, expected):
+    model = small(min_samples_leaf=leaves)
+    assert [forest.min_samples_leaf for forest in model.forests] == expected
+    model.fit(X, Y)
+    assert [len(layer.forests) for layer in model.layers_] == [len(expected)] * 2
+
+
+@pytest.mark.parametrize("leaves", [(), [], (3, 0), "3", None, (3, (4, 5)), np.array([3, 5])], ids=repr)
+def test_leaves_that_cannot_be(leaves):
+    with pytest.raises((ValueError, TypeError), match=r"min_samples_leaf|at least one forest"):
+        small(min_samples_leaf=leaves).fit(X, Y)
 
 
 def test_probabilities_are_the_calibrated_mean_of_the_layers(fitted):
@@ -96,10 +122,10 @@ def test_probabilities_are_the_calibrated_mean_of_the_layers(fitted):
     assert isinstance(calibration, Calibration)
     assert_allclose(fitted.predict_proba(X_NEW), calibration.transform(new), atol=1e-12)
     assert_allclose(fitted.oos_proba_, calibration.transform(oos), atol=1e-12)
-    line = calibration.frequency_, calibration.intercept_, calibration.slope_
-    assert_allclose(fitted.predict_proba(X_NEW), calibrated_by_hand(new, *line), atol=1e-9)
+    assert_allclose(fitted.predict_proba(X_NEW), calibrated_by_hand(new, oos, calibration), atol=1e-9)
     again = Calibration().fit(Y, oos, fitted.label_frequency_)
-    assert_allclose([again.intercept_, again.slope_], [calibration.intercept_, calibration.slope_])
+    for name in ("intercept_", "slope_", "rate_slope_", "means_", "threshold_"):
+        assert_allclose(getattr(again, name), getattr(calibration, name))
     stages = list(fitted.staged_predict_proba(X_NEW))
     assert_array_equal(stages[-1], fitted.predict_proba(X_NEW))
     assert not hasattr(small().calibrate, "threshold_")  # the parameter itself is not fitted
@@ -157,9 +183,14 @@ def test_fully_recorded_labels(options):
 def test_trusted_zeros_and_a_frequency_of_1_agree_but_for_what_may_be_missing():
     known, trusted = small(frequency=1).fit(X, Y), small(trust_zeros=True).fit(X, Y)
     assert_array_equal(known.predict_proba(X_NEW), trusted.predict_proba(X_NEW))
-    assert len(known.suggest_labels(top=1000)) == (Y == 0).sum()
+    listed = known.suggest_labels(top=1000)
+    assert len(listed) == (Y == 0).sum()
+    assert (listed["probability"] == 0).all()  # who says 1 is taken at his word
+    assert known.suggest_labels().empty
     assert trusted.suggest_labels(top=1000).empty
-    assert_array_equal(trusted.complete(X_NEW, Y_NEW), Y_NEW)
+    for model in (known, trusted):
+        assert_array_equal(model.complete(X_NEW, Y_NEW), Y_NEW)
+        assert_array_equal(model.imputed_labels_, Y)
 
 
 # ------------------------------------------------------------------------------------------------ label frequency
@@ -167,8 +198,8 @@ def test_trusted_zeros_and_a_frequency_of_1_agree_but_for_what_may_be_missing():
 
 def test_the_frequency_is_that_of_the_first_layer(fitted):
     first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
-    assert_allclose(fitted.label_frequency_, ShrunkTopRate().estimate(None, Y, proba=first), atol=1e-12)
-    details = ShrunkTopRate().details(None, Y, proba=first)
+    assert_allclose(fitted.label_frequency_, BinormalFrequency().estimate(None, Y, proba=first), atol=1e-12)
+    details = BinormalFrequency().details(None, Y, proba=first)
     table = fitted.summary().labels
     assert_allclose(table["low"], details.low, atol=1e-12)
     assert_allclose(table["high"], details.high, atol=1e-12)
@@ -202,31 +233,44 @@ def test_a_known_frequency_is_taken_as_it_is(known, expected):
     assert_array_equal(table["low"], table["high"])
 
 
-def test_a_range_is_kept_to(fitted):
-    free = fitted.label_frequency_
-    for low, high in ((0.0, free.min() - 0.1), (free.max() + 0.1, 1.0), (0.0, 1.0)):
-        model = small(frequency=(low, high)).fit(X, Y)
-        assert_allclose(model.label_frequency_, np.clip(free, low, high))
-        reason = model.summary().notes[2]
-        assert reason.endswith("; kept within the given limits.") == ((low, high) != (0.0, 1.0))
+@pytest.mark.parametrize("within", [(0.05, 0.4), (0.9, 1.0), (0.0, 1.0), (0.5, 0.51)], ids=repr)
+def test_a_range_is_kept_to(fitted, within):
+    low, high = within
+    model = small(frequency=within).fit(X, Y)
+    assert ((model.label_frequency_ >= low) & (model.label_frequency_ <= high)).all()
+    first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
+    expected = BinormalFrequency(within=within).estimate(None, Y, proba=first)
+    assert_allclose(model.label_frequency_, expected, atol=1e-12)
+    reason = model.summary().notes[2]
+    assert ("; kept within the given limits" in reason) == (within != (0.0, 1.0))
+    if within == (0.0, 1.0):
+        assert_array_equal(model.label_frequency_, fitted.label_frequency_)
+    table = model.summary().labels
+    assert (table["low"] < table["high"]).all()  # a range is no certainty
+    assert (table["low"] >= low).all()
+    assert (table["high"] <= high).all()
 
 
 @pytest.mark.parametrize("form", [dict, pd.Series], ids=["dict", "Series"])
-def test_some_labels_may_be_known(fitted, form):
+def test_some_labels_may_be_known(form):
     known = form({"elm": 0.9, "ash": 0.35})
     model = small(frequency=known).fit(X, TABLE)
-    free = fitted.label_frequency_
-    assert_allclose(model.label_frequency_, [0.35, free[1], 0.9, free[3]])
-    drawn = np.exp(
-        0.5 * np.log(model.label_frequency_) + 0.5 * np.average(np.log(model.label_frequency_), weights=Y.sum(0))
-    )
-    assert_allclose(model.calibration_.frequency_, [0.35, drawn.iloc[1], 0.9, drawn.iloc[3]])
+    c = model.label_frequency_
+    assert c["elm"] == 0.9
+    assert c["ash"] == 0.35
+    drawn = np.exp(0.5 * np.log(c) + 0.5 * np.average(np.log(c), weights=Y.sum(0)))
+    assert_allclose(model.calibration_.frequency_, [0.35, drawn["beech"], 0.9, drawn["oak"]])
     assert model.summary().notes[2].endswith("; some are given.")
+    table = model.summary().labels
+    assert_array_equal(table["low"] == table["high"], [True, False, True, False])
 
 
 def test_ranges_of_some_labels_by_number(fitted):
     model = small(frequency={1: (0.9, 1.0), 2: (0.0, 0.2)}).fit(X, Y)
-    assert_allclose(model.label_frequency_, [fitted.label_frequency_[0], 0.9, 0.2, fitted.label_frequency_[3]])
+    assert 0.9 <= model.label_frequency_[1] <= 1.0
+    assert model.label_frequency_[2] <= 0.2
+    # Y[:, 2] is recorded in more rows than that: there would be more positives than rows, so that it is the limit.
+    assert model.label_frequency_[2] == 0.2 or Y[:, 2].mean() < 0.2
 
 
 @pytest.mark.parametrize("estimator", [TopRate(), OutOfBagPercentile(90)], ids=repr)
@@ -263,6 +307,17 @@ def test_frequencies_that_cannot_be_are_refused(wrong, message):
         small(frequency=wrong).fit(X, TABLE)
 
 
+@pytest.mark.parametrize("wrong", [BinormalFrequency, KnownFrequency, float])
+def test_a_class_is_no_estimator(wrong):
+    with pytest.raises(TypeError, match=f"an instance, got the class {wrong.__name__}: write {wrong.__name__}"):
+        auto(frequency=wrong)
+
+
+def test_a_series_that_names_a_label_twice():
+    with pytest.raises(ValueError, match=r"names a label twice: \['ash'\]"):
+        small(frequency=pd.Series([0.5, 0.6], index=["ash", "ash"])).fit(X, TABLE)
+
+
 @pytest.mark.parametrize("wrong", [(0.5,), (0.1, 0.2, 0.3), ()])
 def test_a_tuple_is_a_range(wrong):
     with pytest.raises(ValueError, match=r"a range \(low, high\), .*use a list by label"):
@@ -290,23 +345,71 @@ def test_iris():
 def test_classes_are_all_recorded_whatever_the_frequency(frequency):
     model, plain = small(frequency=frequency).fit(X, CLASSES), small().fit(X, CLASSES)
     assert_array_equal(model.predict_proba(X_NEW), plain.predict_proba(X_NEW))
-    raw = np.stack(list(clone(plain).set_params(calibrate=None, decision_threshold=0.5).fit(X, CLASSES)
-                        .staged_predict_proba(X_NEW)))[-1]  # fmt: skip
-    assert_array_equal(raw.argmax(axis=1), plain.predict_proba(X_NEW).argmax(axis=1))  # one curve for all classes
+    assert_array_equal(model.label_frequency_, np.ones(3))
+    # One curve for all classes keeps their order in each row; that of their rates may be another.
+    one = clone(plain).set_params(calibrate=Calibration(separate_rates=False)).fit(X, CLASSES)
+    raw = clone(plain).set_params(calibrate=None, decision_threshold=0.5).fit(X, CLASSES).predict_proba(X_NEW)
+    assert_array_equal(raw.argmax(axis=1), one.predict_proba(X_NEW).argmax(axis=1))
+    assert (raw.argmax(axis=1) == plain.predict_proba(X_NEW).argmax(axis=1)).mean() > 0.95
 
 
-def test_two_classes():
+def test_two_classes_are_taken_as_they_are():
     model = small().fit(X, TWO)
     assert model.classes_.tolist() == ["no", "yes"]
     proba = model.predict_proba(X_NEW)
     assert_allclose(proba.sum(axis=1), 1.0)
     assert_array_equal(model.predict(X_NEW) == "yes", proba[:, 1] > model.decision_threshold_)
+    assert_array_equal(model.label_frequency_, [1.0])
+    assert model.suggest_labels(top=1000).empty
+    assert_array_equal(model.imputed_labels_[:, 0] == 1, TWO == "yes")
+    assert abs(model.oos_proba_[:, 1].mean() - np.mean(TWO == "yes")) < 0.03
+    trusting = small(trust_zeros=True).fit(X, Y[:, :1])
+    assert_array_equal(proba[:, 1:], trusting.predict_proba(X_NEW))
+
+
+@pytest.mark.parametrize("form", [list, np.asarray, pd.Series], ids=["list", "array", "Series"])
+@pytest.mark.parametrize("values", [("no", "yes"), (0, 1), (False, True), (-1.0, 1.0)], ids=repr)
+def test_forms_of_two_classes(form, values):
+    expected = small().fit(X, TWO)
+    model = small().fit(X, form(np.array(values)[Y[:, 0]]))
+    assert model.suggest_labels(top=10).empty
+    assert_array_equal(model.predict_proba(X_NEW), expected.predict_proba(X_NEW))
+
+
+def test_two_classes_of_which_the_second_may_be_missing():
+    """If the frequency is given, if zeros are said to be untrusted or unknown, and as a table of one column."""
+    estimated = BinormalFrequency()
     as_label = small().fit(X, Y[:, :1])
-    assert_array_equal(proba[:, 1:], as_label.predict_proba(X_NEW))
-    assert set(model.suggest_labels()["label"]) == {"yes"}
+    assert as_label.label_frequency_[0] < 0.95
+    assert len(as_label.suggest_labels(top=1000)) == (Y[:, 0] == 0).sum()
+    for model in (small(frequency=estimated), small(trust_zeros=False), small(trust_zeros="auto")):
+        model.fit(X, TWO)
+        assert_array_equal(model.label_frequency_, as_label.label_frequency_)
+        assert_array_equal(model.predict_proba(X_NEW)[:, 1:], as_label.predict_proba(X_NEW))
+        assert set(model.suggest_labels(top=1000)["label"]) == {"yes"}
+    unknown = small(unknown_label=0).fit(X, Y[:, 0])
+    assert_array_equal(unknown.predict_proba(X_NEW)[:, 1:], as_label.predict_proba(X_NEW))
     known = small(frequency={"yes": 0.6}).fit(X, TWO)
     assert_array_equal(known.label_frequency_, [0.6])
     assert known.predict_proba(X_NEW)[:, 1].mean() > small(frequency=1).fit(X, TWO).predict_proba(X_NEW)[:, 1].mean()
+    limited = small(frequency=(0.3, 0.5)).fit(X, TWO)
+    assert 0.3 <= limited.label_frequency_[0] <= 0.5
+
+
+def test_a_column_of_a_table_is_a_label(fitted):
+    one = small().fit(X, TABLE[["ash"]])
+    assert one.label_names_in_.tolist() == ["ash"]
+    assert one.label_frequency_["ash"] < 0.95
+    assert set(one.suggest_labels(top=5)["label"]) == {"ash"}
+    assert small().fit(X, TABLE["ash"]).suggest_labels(top=5).empty  # a Series is a y of two classes
+
+
+def test_of_two_complete_classes_the_more_probable_one_is_predicted():
+    model = small().fit(X, TWO)
+    assert_array_equal(model.decision_threshold_, [0.5])
+    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    doubted = small(trust_zeros=False).fit(X, TWO)
+    assert doubted.decision_threshold_[0] == doubted.calibration_.threshold_ != 0.5
 
 
 def test_one_class():
@@ -332,6 +435,26 @@ def test_unknown_cells():
     assert Y_TRUE[added].mean() > 0.8
     completed = model.complete(X_NEW, np.where(unknown, np.nan, Y_NEW_TRUE))
     assert_array_equal(completed[~unknown], Y_NEW_TRUE[~unknown])
+
+
+@pytest.mark.parametrize("frequency", [None, 0.6, 0.3], ids=repr)
+def test_the_formula_of_unknown_cells(frequency):
+    """Absent labels are known too: if as many as present ones, that a cell is open says nothing of it."""
+    unknown = np.random.default_rng(3).random(Y_TRUE.shape) < 0.4
+    model = small(frequency=frequency).fit(X, np.where(unknown, np.nan, Y_TRUE))
+    c = model.label_frequency_
+    n_recorded, n_absent = ((value == Y_TRUE) & ~unknown for value in (1, 0))
+    n_recorded, n_absent = n_recorded.sum(axis=0), n_absent.sum(axis=0)
+    k = np.minimum(n_absent / (len(X) - n_recorded / c), c)  # of all absent labels, so many are known
+    if frequency is None:
+        c = np.minimum(c, (n_recorded + 1) / (n_recorded + 2))
+    q = model.oos_proba_
+    expected = (1 - c) * q / ((1 - c) * q + (1 - k) * (1 - q))
+    listed = model.suggest_labels(top=1000)
+    row, label = listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)
+    assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
+    if frequency == 0.6:  # that is so
+        assert_allclose(listed["probability"], q[row, label], atol=0.05)
 
 
 def test_another_mark_of_unknown_cells():
@@ -373,6 +496,18 @@ def test_rows_of_weight_zero_have_no_say(frequency):
     assert_array_equal(one.complete(X_NEW, Y_NEW), other.complete(X_NEW, Y_NEW))
     lists = [model.suggest_labels(top=1000).query("row < 100").reset_index(drop=True) for model in models]
     pd.testing.assert_frame_equal(*lists)
+
+
+def test_weights_shape_the_trees_and_calibration_takes_rows_as_they_are():
+    """How common a label is, is that of the rows, not of their weights; which rows have it first may change."""
+    heavy = np.where(Y[:, 0] == 1, 10.0, 1.0)
+    plain, weighted = small(frequency=0.6).fit(X, Y), small(frequency=0.6).fit(X, Y, sample_weight=heavy)
+    assert not np.array_equal(np.argsort(plain.oos_proba_[:, 0]), np.argsort(weighted.oos_proba_[:, 0]))
+    for model in (plain, weighted):
+        assert_allclose(model.oos_proba_.mean(), Y.mean() / 0.6, atol=0.05)
+    _, raw = raw_mean(small(frequency=0.6), X, Y, X_NEW)
+    _, raw_weighted = raw_mean(small(frequency=0.6), X, Y, X_NEW, sample_weight=heavy)
+    assert raw_weighted[:, 0].mean() > raw[:, 0].mean() + 0.1
 
 
 def test_nothing_is_imputed_in_rows_of_weight_zero():
@@ -427,7 +562,7 @@ def test_suggestions_are_ranked_by_the_probability_given_that_nothing_was_record
 def test_the_formula_with_a_known_frequency(frequency):
     model = small(frequency=frequency).fit(X, Y)
     listed = model.suggest_labels(top=1000)
-    expected = unrecorded_by_hand(model.oos_proba_, frequency, Y.sum(axis=0))
+    expected = unrecorded_by_hand(model.oos_proba_, frequency, Y.sum(axis=0), certain=True)
     row, label = listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)
     assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
 
@@ -487,6 +622,16 @@ def test_check_recovery():
     assert everything["recall"] > 0.4
     assert everything["median_rank"] < 0.3 * everything["candidates"]
     assert not hasattr(small(), "layers_")
+
+
+@pytest.mark.parametrize("labels", [CLASSES, TWO], ids=["classes", "two classes"])
+def test_nothing_is_hidden_where_nothing_may_be_missing(labels):
+    table = small().check_recovery(X, labels)
+    assert (table[["hidden", "recovered", "imputed", "candidates"]] == 0).all(axis=None)
+    trusted = small(trust_zeros=True).check_recovery(X, Y)
+    assert trusted.loc["all labels", ["hidden", "candidates"]].tolist() == [0, 0]
+    doubted = small(frequency=0.5).check_recovery(X, TWO)
+    assert doubted.loc["all labels", "hidden"] > 0
 
 
 # ------------------------------------------------------------------------------------------------ reproducible, stored
@@ -634,13 +779,38 @@ def test_without_calibration_there_is_none():
     assert_array_equal(uncalibrated.predict_proba(X_NEW), new)
 
 
-def test_with_an_imputer_the_frequency_counts_what_was_imputed():
-    """What the last layer learnt is recorded or imputed: of more than a share c of the positives."""
+def test_with_an_imputer_probabilities_are_calibrated_to_what_was_recorded():
+    """What the last layer says is raised by labels that were imputed, right or wrong; what was recorded is true."""
+    calibration = Calibration(own_share=1.0)
     model = slcforest(
-        10, max_layers=3, threshold=0.2, calibrate=Calibration(own_share=1.0), decision_threshold="learned",
+        10, max_layers=3, threshold=0.2, calibrate=calibration, decision_threshold="learned",
         length=None, random_state=0,
     ).fit(X, Y)  # fmt: skip
-    assert (model.calibration_.frequency_ >= np.minimum(model.label_frequency_, 1) - 1e-12).all()
-    assert (model.calibration_.frequency_ > np.minimum(model.label_frequency_, 1) + 0.01).any()
-    expected = unrecorded_by_hand(model.oos_proba_, np.minimum(model.label_frequency_, 1), Y.sum(axis=0)) > 0.5
+    c = np.minimum(model.label_frequency_, 1)
+    assert_allclose(model.calibration_.frequency_, c)
+    plain = clone(model).set_params(calibrate=None, decision_threshold=0.5).fit(X, Y)
+    assert (plain.imputed_labels_ > Y).any()
+    again = clone(calibration).fit(Y, plain.oos_proba_, c)
+    assert_allclose(model.oos_proba_, again.transform(plain.oos_proba_), atol=1e-9)
+    assert model.calibration_.threshold_ == pytest.approx(again.threshold_)
+    expected = unrecorded_by_hand(model.oos_proba_, c, Y.sum(axis=0)) > 0.5
     assert_array_equal(model.imputed_labels_, (Y == 1) | expected)
+
+
+# ------------------------------------------------------------------------------------------------ what cannot be
+
+
+@pytest.mark.parametrize("known", [0.05, {"ash": 0.05}, (0.01, 0.05)], ids=repr)
+def test_a_frequency_that_makes_more_positives_than_rows_is_doubted(known):
+    with pytest.warns(
+        UserWarning, match=r"frequency of 0.05 for label 'ash' would mean more positives than rows: 3\d%"
+    ):
+        model = small(frequency=known).fit(X, TABLE)
+    assert np.isfinite(model.predict_proba(X_NEW)).all()
+    assert (model.summary().labels["expected"] <= len(X)).all()
+
+
+def test_no_doubt_without_reason(recwarn):
+    for frequency in (None, 0.5, (0.4, 0.9), 1):
+        small(frequency=frequency).fit(X, TABLE)
+    assert not [each for each in recwarn if "more positives than rows" in str(each.message)]

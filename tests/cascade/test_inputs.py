@@ -181,7 +181,12 @@ def test_rows_of_weight_zero_have_no_say_in_imputation_and_length(recipe):
     np.testing.assert_array_equal(models[0].predict_proba(X_NEW), models[1].predict_proba(X_NEW))
 
 
-@pytest.mark.parametrize("recipe", [auto, rf_et, gcforest, slcforest, small_mldf, small_imldf])
+def uncalibrated_auto(*args, **options):
+    """Probabilities of `auto` are calibrated to the rows as they are, whatever weight they have."""
+    return auto(*args, calibrate=None, decision_threshold=0.5, **options)
+
+
+@pytest.mark.parametrize("recipe", [uncalibrated_auto, rf_et, gcforest, slcforest, small_mldf, small_imldf])
 def test_weights_draw_predictions_to_heavy_rows(recipe):
     heavy = np.where(Y_OBSERVED[:, 0] == 1, 10.0, 1.0)
     plain = recipe(20, **SMALL).fit(X, Y_OBSERVED)

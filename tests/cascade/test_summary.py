@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import sylvan
 from cascade.naive_cascade import make_weak_labels
 from sylvan import auto, cafe, gcforest, rf_et, slcforest
-from sylvan.impute import KeepLabels
+from sylvan.impute import KeepLabels, TopRate
 from sylvan.length import BestLayer
 
 pytestmark = [
@@ -49,10 +49,13 @@ def test_summary_of_labels(fitted):
     score = fitted.history_["score"].iloc[-1]
     assert summary.notes[:2] == [
         "140 rows, 6 features, 4 labels.",
-        f"2 layers, whose mean predicts; out-of-sample score {score:.3f} against the recorded labels.",
+        "2 layers, whose mean predicts. Out of sample, against the recorded labels: "
+        f"{score:.3f} micro auroc (greater is better).",
     ]
-    assert (
-        summary.notes[-1] == f"{table['suggested'].sum()} labels are probably missing, beside {Y.sum()} recorded ones."
+    n_missing = (table["expected"] - table["recorded"]).sum()
+    assert summary.notes[-1] == (
+        f"Some {n_missing} positives should be missing beside {Y.sum()} recorded ones; "
+        f"{table['suggested'].sum()} cells are each more probably present than not."
     )
     text = str(summary)
     assert repr(summary) == text
@@ -64,8 +67,20 @@ def test_summary_of_labels(fitted):
 def test_summary_of_two_classes():
     summary = small().fit(X, TWO).summary()
     assert summary.notes[0] == "140 rows, 6 features, two classes."
+    assert summary.notes[1].endswith(" hamming loss (smaller is better).")
+    assert summary.notes[2:] == ["Nothing may be missing: two classes are taken as they are."]
     assert summary.labels.index.tolist() == ["yes"]
-    assert summary.labels.loc["yes", "recorded"] == (TWO == "yes").sum()
+    recorded = (TWO == "yes").sum()
+    assert summary.labels.loc["yes", ["recorded", "frequency", "expected", "suggested"]].tolist() == [
+        recorded,
+        1,
+        recorded,
+        0,
+    ]
+    doubted = small(frequency=0.5).fit(X, TWO).summary()
+    assert doubted.notes[2] == "Label frequency: given."
+    assert doubted.labels.loc["yes", "expected"] == 2 * recorded
+    assert doubted.labels.loc["yes", "suggested"] > 0
 
 
 def test_summary_of_classes():
@@ -165,15 +180,14 @@ def test_no_more_is_expected_than_cells_may_hold():
 
 def test_complete_labels():
     summary = small(trust_zeros=True).fit(X, Y).summary()
-    assert summary.notes[2] == "Label frequency: no cell may be missing."
-    assert summary.notes[-1] == f"0 labels are probably missing, beside {Y.sum()} recorded ones."
+    assert summary.notes[2:] == ["Nothing may be missing: zeros are taken as they are."]
     assert_array_equal(summary.labels["expected"], summary.labels["recorded"])
     assert_array_equal(summary.labels[["frequency", "low", "high"]], 1.0)
 
 
 def test_probabilities_are_explained_where_they_are_calibrated():
     present = "Probabilities are those that a label is present, recorded or not."
-    not_estimated = "Label frequency: not estimated; probabilities are those of recorded labels."
+    not_estimated = "Label frequency: not estimated; nothing is known of how many are missing."
     calibrated, other, forest = (
         model.fit(X, Y).summary().notes
         for model in (small(), small(calibrate=None, decision_threshold=0.5), rf_et(8, random_state=0))
@@ -192,12 +206,13 @@ def test_thresholds():
 
 def test_layers_that_were_not_kept():
     model = cafe(8, max_layers=5, random_state=0, length=BestLayer()).fit(X, Y)
-    layers = f"{model.n_layers_} layer{'s' * (model.n_layers_ > 1)} of 5 that were grown; "
+    layers = f"{model.n_layers_} layer{'s' * (model.n_layers_ > 1)} of 5 that were grown. "
     assert model.n_layers_ < 5
     score = model.history_["score"].iloc[model.n_layers_ - 1]
-    assert model.summary().notes[1] == f"{layers}out-of-sample score {score:.3f} against the recorded labels."
+    judged = f"Out of sample, against the recorded labels: {score:.3f} micro auroc (greater is better)."
+    assert model.summary().notes[1] == layers + judged
     one = small(max_layers=1).fit(X, Y).summary().notes[1]
-    assert re.match(r"1 layer; out-of-sample score \d", one)  # a mean of one is none
+    assert re.match(r"1 layer\. Out of sample, against the recorded labels: \d", one)  # a mean of one is none
 
 
 def test_what_is_suggested_is_what_is_listed():
@@ -205,7 +220,39 @@ def test_what_is_suggested_is_what_is_listed():
     model = small().fit(X, Y, sample_weight=weight)
     counts = model.suggest_labels()["label"].value_counts()
     assert model.summary().labels["suggested"].to_dict() == {j: int(counts.get(j, 0)) for j in range(4)}
-    assert f"{counts.sum()} labels are probably missing" in model.summary().notes[-1]
+    summary = model.summary()
+    assert f"; {counts.sum()} cells are each more probably present than not." in summary.notes[-1]
+    # Rows of weight 0 are not counted.
+    assert summary.labels["recorded"].tolist() == Y[:100].sum(axis=0).tolist()
+    assert f" beside {Y[:100].sum()} recorded ones;" in summary.notes[-1]
+    assert (summary.labels["expected"] <= 100).all()
+
+
+def test_notes_of_unknown_cells_and_of_estimators_without_an_interval():
+    unknown = np.random.default_rng(0).random(Y.shape) < 0.2
+    notes = small().fit(X, np.where(unknown, np.nan, Y_TRUE)).summary().notes
+    assert notes[2] == f"Zeros are trusted. {unknown.sum()} open cells may be positive."
+    assert notes[3].startswith("Label frequency: ")
+    one = np.array(Y_TRUE, dtype=float)
+    one[0, 0] = np.nan
+    assert small().fit(X, one).summary().notes[2] == "Zeros are trusted. 1 open cell may be positive."
+    notes = small(frequency=TopRate()).fit(X, Y).summary().notes
+    assert notes[2] == "Label frequency: estimated, without an interval."
+    assert notes[3] == "Probabilities are those that a label is present, recorded or not."
+
+
+def test_numbers_of_what_should_be_missing():
+    """No more than cells may hold; nothing if c is 1; and none of labels of which nothing is known."""
+    notes = small(frequency=0.05).fit(X, Y).summary().notes
+    assert notes[-1].startswith(f"Some {(Y == 0).sum()} positives should be missing beside {Y.sum()} recorded ones; ")
+    complete = small(frequency=1).fit(X, Y).summary().notes[-1]
+    assert complete == (
+        f"Some 0 positives should be missing beside {Y.sum()} recorded ones; 0 cells are each more probably present "
+        "than not."
+    )
+    forest = rf_et(8, random_state=0).fit(X, Y)
+    n_filled = len(forest.suggest_labels())
+    assert forest.summary().notes[-1] == f"{n_filled} cells are each more probably present than not."
 
 
 def test_a_stored_model_has_the_same_summary(fitted, tmp_path):

@@ -57,7 +57,9 @@ def test_fit_is_the_fit_of_python(songs):
 def test_fit_in_a_process(songs, tmp_path):
     found = done(start(songs.folder, "fit", "songs.csv", "--labels", "tag_*", "-o", tmp_path / "m.sylvan", *TINY))
     assert found.stdout == ""
-    assert "auto: 60 rows, 5 features, 3 labels; 2 layers, out-of-sample score" in found.stderr
+    assert "auto: 60 rows, 5 features, 3 labels; 2 layers, out of sample 0." in found.stderr
+    for note in songs.model.summary().notes[2:]:
+        assert note in found.stderr
     assert f"Next: sylvan predict {tmp_path / 'm.sylvan'} NEW.csv" in found.stderr
     X = features_of(songs.new)
     np.testing.assert_array_equal(sylvan.load(tmp_path / "m.sylvan").predict_proba(X), songs.model.predict_proba(X))
@@ -337,6 +339,31 @@ def test_classes(songs, classes):
     assert table["prediction"].tolist() == model.predict(X).tolist()
     table = pd.read_csv(io.StringIO(done(call(songs.folder, "predict", "kinds.sylvan", "new.csv", "--proba")).stdout))
     np.testing.assert_array_equal(table[["01", "1", "x"]].to_numpy(), model.predict_proba(X).round(6))
+
+
+def test_two_classes(songs, tmp_path):
+    """They are taken as they are, unless it is said how many of the second one were recorded."""
+    frame = songs.frame.drop(columns=LABELS).assign(
+        kind=np.where(songs.frame["tempo"] > songs.frame["tempo"].median(), "b", "a")
+    )
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    fit = ("fit", "two.csv", "-l", "kind", "--classes", *TINY)
+    found = done(call(tmp_path, *fit, "-o", "two.sylvan"))
+    assert ", 2 classes; 2 layers, out of sample " in found.stderr
+    assert "Nothing may be missing: two classes are taken as they are." in found.stderr
+    model = sylvan.load(tmp_path / "two.sylvan")
+    assert model.suggest_labels(top=5).empty
+    found = done(call(tmp_path, *fit, "-o", "open.sylvan", "--frequency", "b=0.6-0.9"))
+    assert "Label frequency: there is one label; kept within the given limits" in found.stderr
+    assert not sylvan.load(tmp_path / "open.sylvan").suggest_labels(top=5).empty
+    assert "does not have: ['a']" in error_of(call(tmp_path, *fit, "-o", "no.sylvan", "--frequency", "a=0.6"))
+
+
+def test_leaves_as_text(songs, tmp_path):
+    arguments = ("songs.csv", "--labels", "tag_*", *TINY, "--set", "min_samples_leaf=[2, 4, 8]")
+    done(call(songs.folder, "fit", *arguments, "-o", tmp_path / "m.sylvan"))
+    leaves = [forest.min_samples_leaf for forest in sylvan.load(tmp_path / "m.sylvan").forests]
+    assert leaves == [2, 2, 4, 4, 8, 8]
 
 
 def test_measures_of_classes(songs, classes):

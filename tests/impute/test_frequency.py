@@ -357,6 +357,18 @@ def test_known_frequencies():
     assert_array_equal(KnownFrequency({1: 0.1, 0: 0.2}).estimate(None, np.eye(2)), [0.2, 0.1])
 
 
+@pytest.mark.parametrize(
+    ("frequency", "expected"), [(0.4, [0.4] * 3), ({"hail": 0.2, "sun": 0.9, "rain": 0.5}, [0.9, 0.5, 0.2])]
+)
+def test_known_frequencies_are_intervals_without_width(frequency, expected):
+    table = pd.DataFrame(np.eye(3, dtype=int), columns=["sun", "rain", "hail"])
+    found = KnownFrequency(frequency).details(None, table)
+    assert found.low.tolist() == found.high.tolist() == expected
+    assert found.reason == "given"
+    with pytest.raises(ValueError, match="frequency must lie in"):
+        KnownFrequency(1.5).details(None, table)
+
+
 def test_known_frequencies_are_not_shared():
     frequency = np.array([0.5, 0.6])
     estimator = KnownFrequency(frequency)

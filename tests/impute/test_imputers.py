@@ -17,11 +17,11 @@ import naive_imputation as naive
 from strategies import examples
 from sylvan.base import FrequencyDetails, KeepLabels, LabelState
 from sylvan.impute import (
+    BinormalFrequency,
     FluidLabelAddition,
     KnownFrequency,
     LabelComplement,
     OutOfBagPercentile,
-    ShrunkTopRate,
     StrictLabelComplement,
     TIcE,
 )
@@ -532,11 +532,11 @@ ALL = {
     "keep": KeepLabels(),
     "keep, percentile": KeepLabels(OutOfBagPercentile()),
     "keep, known": KeepLabels(KnownFrequency(0.3)),
-    "keep, shrunk": KeepLabels(ShrunkTopRate(n_bootstrap=3)),
+    "keep, binormal": KeepLabels(BinormalFrequency()),
     "strict": StrictLabelComplement(),
     "strict, scaled": StrictLabelComplement(threshold_on="scaled"),
     "strict, known": StrictLabelComplement(KnownFrequency(0.3), threshold=0.3),
-    "strict, shrunk": StrictLabelComplement(ShrunkTopRate(n_bootstrap=3)),
+    "strict, binormal": StrictLabelComplement(BinormalFrequency()),
     "strict, TIcE": StrictLabelComplement(TIcE(min_t=1)),
     "fluid": FluidLabelAddition(),
     "fluid, known": FluidLabelAddition(KnownFrequency(0.5)),

@@ -209,7 +209,7 @@ def test_figures_are_those_of_the_results():
     quoted = (DOCS / "choosing.md").read_text(encoding="utf-8")
     results = {name: (DOCS / f"results/{name}.md").read_text(encoding="utf-8") for name in "ACD"}
     weak = table_after(quoted, "\n## Predicting from weak labels")
-    for measure, name in {"micro auroc": "AUROC (ranking)", "micro mcc": "MCC (at 0.5)"}.items():
+    for measure, name in {"micro auroc": "AUROC (ranking)", "micro mcc": "MCC (labels)"}.items():
         means = table_after(results["A"], "\n## Means over data sets", f"\n{measure} (")
         assert {method: float(cells[name]) for method, cells in weak.items()} == pytest.approx(
             {method: float(cells["ilr 0.5"]) for method, cells in means.items()}, abs=0.01

@@ -1,18 +1,17 @@
 """The examples and the README's code blocks run as they are."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-
-from sylvan.bench import load_protocol, run
+from test_docs import blocks_of, lines_of
 
 ROOT = Path(__file__).parents[2]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+BLOCKS = blocks_of((ROOT / "README.md").read_text(encoding="utf-8"))
+CODE = [number for number, block in enumerate(BLOCKS) if block.language == "python"]
 
 pytestmark = pytest.mark.slow
 
@@ -36,17 +35,24 @@ def test_example(path, tmp_path):
     assert pixels.std() > 0.01, "nothing is drawn"
 
 
-@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
-def test_readme(code, tmp_path):
-    assert BLOCKS
+@pytest.mark.parametrize("number", CODE)
+def test_readme(number, tmp_path):
+    """Code runs, and prints what the next block shows, if that is output."""
+    code, shown = BLOCKS[number].text, BLOCKS[number + 1 : number + 2]
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    if shown and shown[0].is_output:
+        assert lines_of(done.stdout) == lines_of(shown[0].text)
+
+
+def test_readme_has_code_and_output():
+    assert CODE
+    assert any(block.is_output for block in BLOCKS)
 
 
 def test_commands_of_the_readme(tmp_path):
     """Those on tables, in their order; the others need data or take long."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = [block for block in re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL) if "digits.csv" in block]
+    blocks = [block.text for block in BLOCKS if block.language == "bash" and "digits.csv" in block.text]
     assert len(blocks) == 2
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for block in blocks:
@@ -56,13 +62,3 @@ def test_commands_of_the_readme(tmp_path):
         assert done.returncode == 0, done.stderr
     made = {"digits.csv", "completed.csv", "suggestions.csv", "report.html", "model.sylvan", "out.csv"}
     assert {path.name for path in tmp_path.iterdir()} == made
-
-
-def test_protocol_of_the_readme(tmp_path):
-    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
-    path = tmp_path / "mine.toml"
-    path.write_text(text, encoding="utf-8")
-    protocol = load_protocol(path).select(factors={"ilr": [0.5], "trees": [10]}, repeats=1)
-    results = run(protocol, tmp_path / "results.db")
-    assert set(results.cells["status"]) == {"done"}
-    assert set(results.cells["method"]) == {"percentile", "top_rate", "logistic"}

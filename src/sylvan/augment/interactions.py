@@ -113,7 +113,7 @@ class Interactions(BaseEstimator):
     **Rules are found with the labels of the training rows: features of these rows are not out-of-sample**, and scores
     of later layers are somewhat too good. The more columns there are, the more this costs: with the paper's settings,
     `Interactions(30, threshold_rule="relax", labels="full", scale="none")`, layers get worse than the first one though
-    their out-of-bag scores do not; ten scores cost nothing that could be told from noise (README). All label columns
+    their out-of-bag scores do not; ten scores cost nothing that could be told from noise. All label columns
     of a rule tell a tree the same, whether a row is in the region, and there are as many copies as labels, which
     weights rules against X in the draw of features.
 

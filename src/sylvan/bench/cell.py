@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from sylvan.bench.data import Sample, derive_seed, sample
 from sylvan.bench.methods import LayerChoice, build_method
-from sylvan.bench.protocol import Cell, Protocol
+from sylvan.bench.protocol import FREQUENCY_MEASURES, Cell, Protocol
 from sylvan.measures import get_measure
 
 try:
@@ -139,7 +139,7 @@ def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | No
     model = _build(protocol, cell)
     choice = None
     if "choose_layer" in spec:
-        measures = [get_measure(name) for name in protocol.measures if name != "frequency_error"]
+        measures = [get_measure(name) for name in protocol.measures if name not in FREQUENCY_MEASURES]
         choice = LayerChoice(spec["choose_layer"], measures, data.Y)
         choice.prepare(model)
     began = time.process_time()
@@ -180,8 +180,9 @@ def _score_labels(
     # Without a threshold that we know of, 0/1 labels are what the method predicts.
     labels = _table(model.predict(data.X_test)) > 0.5 if threshold is None else stages[-1] > threshold
     for name in names:
-        if name == "frequency_error":
-            outcome.scores[name] = _frequency_error(model, data.frequency)
+        if name in FREQUENCY_MEASURES:
+            judge = _frequency_error if name == "frequency_error" else _frequency_covered
+            outcome.scores[name] = judge(model, data.frequency)
             continue
         measure = get_measure(name)
         hard = measure.uses_threshold
@@ -199,6 +200,16 @@ def _frequency_error(model: Any, frequency: np.ndarray | None) -> float:
         return float("nan")
     errors = np.abs(np.asarray(estimate, dtype=float) - frequency)
     return float(np.nanmean(errors)) if not np.isnan(errors).all() else float("nan")
+
+
+def _frequency_covered(model: Any, frequency: np.ndarray | None) -> float:
+    """Return the share of labels whose interval has the true frequency, NaN without intervals."""
+    found = model.summary().labels if hasattr(model, "summary") else None
+    if frequency is None or found is None or "low" not in found:
+        return float("nan")
+    low, high = found["low"].to_numpy(float), found["high"].to_numpy(float)
+    there = np.isfinite(low)
+    return float(np.mean((low <= frequency) & (frequency <= high), where=there)) if there.any() else float("nan")
 
 
 def _staged(model: Any, X: Any, n_labels: int) -> list[np.ndarray]:

@@ -18,12 +18,14 @@ from typing import Any
 
 from sylvan.measures import MEASURES, get_measure
 
+#: Measures of an estimated label frequency: its mean error, and the share of labels whose interval has the truth.
+FREQUENCY_MEASURES = ("frequency_error", "frequency_covered")
 #: What a task offers: kinds of split, factors that it understands itself, and measures.
 TASKS: Mapping[str, dict[str, tuple[str, ...]]] = {
     "labels": {
         "splits": ("stratified-folds", "folds", "holdout"),
         "factors": ("ilr", "missing"),
-        "measures": (*MEASURES, "macro_auc", "frequency_error"),
+        "measures": (*MEASURES, "macro_auc", *FREQUENCY_MEASURES),
     },
     "pairs": {"splits": ("pairs",), "factors": ("points", "pairs"), "measures": ("accuracy", "auroc")},
 }
@@ -79,7 +81,8 @@ class Protocol:
         For each data set: `path`, `rows` (that many, drawn at random), `features` (the first so many), `min_positives`
         (labels with fewer positives are dropped); "*" is for all that are not named.
     measures : tuple of str
-        Names of `sylvan.measures`, and "frequency_error", the mean error of `label_frequency_`; "accuracy" and "auroc"
+        Names of `sylvan.measures`, and those of an estimated label frequency, "frequency_error" (mean) and
+        "frequency_covered" (share of labels whose interval has the truth); "accuracy" and "auroc"
         for pairs.
     repeats : int
         Folds, or repetitions of a random split.
@@ -390,7 +393,7 @@ def _check(protocol: Protocol) -> None:
         _known("measure", measure, task["measures"])
     if protocol.task == "labels":
         for measure in protocol.measures:
-            if measure != "frequency_error" and get_measure(measure).name != measure:
+            if measure not in FREQUENCY_MEASURES and get_measure(measure).name != measure:
                 raise ValueError(f"Write {get_measure(measure).name!r} instead of {measure!r}, its second name.")
     _whole("repeats", protocol.repeats)
     _whole("seed", protocol.seed, 0)

@@ -23,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from sylvan.bench.protocol import FREQUENCY_MEASURES
 from sylvan.measures import get_measure
 
 Array = NDArray[Any]
@@ -32,7 +33,7 @@ _DECIMALS = 12
 
 
 def greater_is_better(measure: str) -> bool:
-    """Direction of a measure of `sylvan.measures`, of "frequency_error", or of those of pairs, "accuracy" and "auroc".
+    """Direction of a measure of `sylvan.measures`, of label frequencies, or of pairs, "accuracy" and "auroc".
 
     Examples
     --------
@@ -40,7 +41,7 @@ def greater_is_better(measure: str) -> bool:
     >>> greater_is_better("accuracy"), greater_is_better("hamming_loss")
     (True, False)
     """
-    if measure in ("accuracy", "auroc", "frequency_error"):
+    if measure in ("accuracy", "auroc", *FREQUENCY_MEASURES):
         return measure != "frequency_error"
     return get_measure(measure).greater_is_better
 

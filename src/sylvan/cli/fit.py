@@ -27,7 +27,7 @@ from sylvan.cli.options import (
 
 @examples("""
 sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan
-sylvan fit songs.csv --labels 'tag_*' --algorithm cafe-slc --frequency top-rate -o songs.sylvan --report report.html
+sylvan fit songs.csv --labels 'tag_*' --algorithm slcforest --frequency top-rate -o songs.sylvan --report report.html
 sylvan fit features.parquet --label-file labels.csv --id song -o songs.sylvan
 sylvan fit catalogue.tsv --labels tags --label-separator ';' --drop title,remarks -o catalogue.sylvan
 sylvan fit flowers.csv --labels species --classes --algorithm gcforest --trees 100 -o flowers.sylvan
@@ -65,22 +65,21 @@ def fit(**options: Any) -> None:
     if options["as_json"]:
         print_json(facts)
         return
-    what = "classes" if table.Y.ndim == 1 else "label" if model.n_labels_ == 1 else "labels"
+    what = "label" if model.n_labels_ == 1 else "labels"
+    what = f"{len(model.classes_)} classes" if table.Y.ndim == 1 else f"{model.n_labels_} {what}"
     layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     say(
-        f"{options['algorithm']}: {len(table.X)} rows, {table.X.shape[1]} features, {model.n_labels_} {what}; "
-        f"{layers}, out-of-sample score {facts['score']:.3f} ({_measure(model)}), {seconds:.1f} s.",
+        f"{options['algorithm']}: {len(table.X)} rows, {table.X.shape[1]} features, {what}; "
+        f"{layers}, out of sample {facts['score']:.3f} {model._fitted.measure}, {seconds:.1f} s.",  # noqa: SLF001
         options["quiet"],
     )
+    if model.calibration_ is not None:
+        for note in model.summary().notes[2:]:
+            say(note, options["quiet"])
     say(f"Stored in {options['out']} ({gigabytes(facts['bytes'])}).", options["quiet"])
     if options["report"]:
         say(f"Report: {options['report']}", options["quiet"])
     say(f"Next: sylvan predict {options['out']} NEW.csv -o out.csv", options["quiet"])
-
-
-def _measure(model: Any) -> str:
-    scoring = model.scoring
-    return getattr(scoring, "name", scoring) or "default measure"
 
 
 def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = None) -> None:

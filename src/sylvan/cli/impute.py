@@ -192,6 +192,8 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
     _print_best(console, listed)
     if model.impute is None:
         say(f"{options['algorithm']} fills nothing in by itself: what has a probability above 0.5 is added.")
+    if labels.details is not None:
+        say(f"Share recorded: {labels.details.reason}.")
     say(_advice(model, added, labels))
     for name, what in (
         ("out", "Completed table"),

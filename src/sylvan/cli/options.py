@@ -91,8 +91,8 @@ model_options = several(
     click.option("--frequency", multiple=True, metavar="WAY",
                  help="Share of the positives that were recorded, if you know it: 0.6, or 0.4-0.8, or LABEL=0.6 (for "
                       "several labels, several times); 1: nothing is missing. Or how to estimate it: top-rate, "
-                      "percentile (as published), tice. Default of auto: one share for all labels as far as chance "
-                      "explains their differences."),
+                      "percentile (as published), tice. Default of auto: from the shape of rankings, one share for "
+                      "all labels as far as they do not differ."),
     click.option("--trees", type=click.IntRange(1), help="Trees of each forest."),
     click.option("--layers", type=click.IntRange(1), help="Most layers."),
     click.option("--threshold", metavar="NUMBER",

@@ -242,7 +242,8 @@ class CalibrationCurveDisplay(Display):
         proba = proba[:, 1:] if fitted.kind == "binary" else proba
         display = cls.from_predictions(labels, proba, n_bins=n_bins, strategy=strategy)
         if state.candidates.any():  # what the last layer imputed, nobody has learnt
-            display.note = _BELOW if (state.imputed & (state.since < state.layer)).any() else _HIGHER
+            below = fitted.calibration is not None or (state.imputed & (state.since < state.layer)).any()
+            display.note = _BELOW if below else _HIGHER
         return display
 
     @classmethod

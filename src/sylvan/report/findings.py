@@ -114,6 +114,11 @@ class Findings:
         return int(self.state.candidates.sum())
 
     @property
+    def why_complete(self) -> str:
+        """Why no positive may be missing, where it is so."""
+        return "zeros were trusted" if self.kind == "multilabel" else "classes were taken as they are"
+
+    @property
     def calibrated(self) -> bool:
         """Whether probabilities are those that a label is there, recorded or not."""
         return self._known.calibration is not None
@@ -147,8 +152,8 @@ class Findings:
 
     @cached_property
     def frequency(self) -> np.ndarray | None:
-        """The estimated c of each label, NaN where there is none; None if no label has one."""
-        if self.state.frequency is None or self.kind == "multiclass":
+        """The estimated c of each label, NaN where there is none; None if no label has one, or none may be missing."""
+        if self.state.frequency is None or not self.n_candidates:
             return None
         c = np.asarray(self.state.frequency, dtype=float)
         c = np.where((c > 0) & (self.observed > 0), c, np.nan)

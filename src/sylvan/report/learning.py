@@ -51,6 +51,8 @@ def show_missing_labels(page: Page, found: Findings, given: Given) -> None:
     """Show what was filled in, with the estimates that allowed it."""
     if found.kind == "multiclass":
         raise NotHere("a row has one of several classes, so that no label can be missing")
+    if not found.n_candidates:
+        raise NotHere(f"no positive may be missing, as {found.why_complete}")
     if not found.has_imputer and found.frequency is None:
         raise NotHere("this algorithm neither fills in labels nor estimates how many are missing; sylvan.auto does")
     page.section("Labels found missing")

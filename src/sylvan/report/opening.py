@@ -72,7 +72,7 @@ def _what_is_missing(found: Findings) -> Iterable[str]:
         return
     filled = int(found.imputed.sum())
     if not found.n_candidates:
-        yield "No positive may be missing, as zeros were trusted, so that none was looked for."
+        yield f"No positive may be missing, as {found.why_complete}, so that none was looked for."
     elif filled:
         share = f"{filled:,} ({percent(filled / found.n_candidates)})"
         probable = f"{share} {'is' if filled == 1 else 'are'} probably positive"
@@ -133,7 +133,7 @@ def _cautions(found: Findings, given: Given) -> Iterable[str]:
     if found.kind == "multiclass":
         return
     if not found.n_candidates:
-        yield "Zeros in the label table were trusted: what is wrong there, the model has learnt."
+        yield f"{found.why_complete.capitalize()}: what is wrong there, the model has learnt."
     elif found.kind == "multilabel":
         yield (
             "A 0 in the label table may be a positive that nobody recorded. A model that finds it is marked down for "

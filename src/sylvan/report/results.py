@@ -19,7 +19,7 @@ def show_suggestions(page: Page, found: Findings, given: Given) -> None:
     if found.kind == "multiclass":
         raise NotHere("a row has one of several classes, so that there is nothing to suggest")
     if given.suggestions is None and not found.n_candidates:
-        raise NotHere("no positive may be missing, as zeros were trusted")
+        raise NotHere(f"no positive may be missing, as {found.why_complete}")
     page.section("Suggestions")
     frame, words = _choose(found, given)
     page.add(words)
@@ -102,6 +102,8 @@ def show_recovery(page: Page, found: Findings, given: Given) -> None:
     if given.recovery is None:
         if found.kind == "multiclass":
             raise NotHere("a row has one of several classes, so that none can be hidden")
+        if not found.n_candidates:
+            raise NotHere(f"no positive may be missing, as {found.why_complete}")
         raise NotHere("no test by hiding was given (model.check_recovery(X, Y) makes one)")
     page.section("Check by hiding")
     recovery = Recovery.of(given.recovery)
