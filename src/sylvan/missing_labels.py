@@ -39,6 +39,11 @@ class Fitted:
             return probable if self.used is None else probable & self.used[:, None]
         return self.labels.imputed
 
+    @property
+    def rows_of_the_fit(self) -> Any:
+        """Index of the rows that had a say: those of positive weight."""
+        return slice(None) if self.used is None else self.used
+
     def accept(self, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows to fill, given what forests or layers say, (..., n, n_labels)."""
         if self.calibration is None:
@@ -47,8 +52,8 @@ class Fitted:
 
     def unrecorded(self, present: np.ndarray) -> np.ndarray:
         """Return P(present | x, not recorded), given P(present | x)."""
-        used = slice(None) if self.used is None else self.used
-        observed, candidates = self.labels.observed[used], self.labels.candidates[used]
+        rows = self.rows_of_the_fit
+        observed, candidates = self.labels.observed[rows], self.labels.candidates[rows]
         n_recorded, c = observed.sum(axis=0), known_frequency(self.labels)
         n_absent = np.maximum(len(observed) - n_recorded / c, 1.0)
         known = np.clip((~observed & ~candidates).sum(axis=0) / n_absent, 0.0, 1.0)

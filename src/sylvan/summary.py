@@ -36,27 +36,25 @@ class Summary:
 
 def summarise(model: Any, fitted: Fitted) -> Summary:
     """Return the summary of a fitted cascade."""
-    used = slice(None) if fitted.used is None else fitted.used
-    n_recorded = fitted.labels.observed[used].sum(axis=0)
+    labels = fitted.labels
+    n_recorded = labels.observed[fitted.rows_of_the_fit].sum(axis=0)
     columns: dict[str, Any] = {"recorded": n_recorded}
     if fitted.kind != "multiclass":
-        if fitted.labels.frequency is not None:
-            columns |= _frequency_columns(fitted, n_recorded)
+        if labels.frequency is not None:
+            columns["frequency"] = labels.frequency
+            if labels.details is not None:
+                columns |= {"low": labels.details.low, "high": labels.details.high}
+            columns["expected"] = n_recorded + _missing(fitted, n_recorded)
         columns["suggested"] = fitted.filled().sum(axis=0)
         columns["threshold"] = fitted.thresholds
     index = pd.Index(fitted.label_names, tupleize_cols=False, name="class" if fitted.kind == "multiclass" else "label")
     return Summary(_notes(model, fitted), pd.DataFrame(columns, index=index))
 
 
-def _frequency_columns(fitted: Fitted, n_recorded: np.ndarray) -> dict[str, Any]:
-    labels = fitted.labels
-    columns: dict[str, Any] = {"frequency": labels.frequency}
-    if labels.details is not None:
-        columns |= {"low": labels.details.low, "high": labels.details.high}
-    used = slice(None) if fitted.used is None else fitted.used
-    most = n_recorded + labels.candidates[used].sum(axis=0)
-    columns["expected"] = np.minimum(np.rint(n_recorded / known_frequency(labels)), most).astype(int)
-    return columns
+def _missing(fitted: Fitted, n_recorded: np.ndarray) -> np.ndarray:
+    """Return how many positives of each label should be missing."""
+    most = fitted.labels.candidates[fitted.rows_of_the_fit].sum(axis=0)
+    return np.minimum(np.rint(n_recorded / known_frequency(fitted.labels)) - n_recorded, most).astype(int)
 
 
 def _notes(model: Any, fitted: Fitted) -> list[str]:
@@ -92,13 +90,11 @@ def _notes(model: Any, fitted: Fitted) -> list[str]:
 
 def _how_many(fitted: Fitted) -> str:
     """Say how many positives should be missing, and how many cells are probably positive: two numbers."""
-    labels, used = fitted.labels, slice(None) if fitted.used is None else fitted.used
-    n_recorded = labels.observed[used].sum(axis=0)
     filled = int(fitted.filled().sum())
     some = "1 cell is" if filled == 1 else f"{filled} cells are each"
     text = f"{some} more probably present than not."
-    if labels.frequency is None:
+    if fitted.labels.frequency is None:
         return text
-    most = labels.candidates[used].sum(axis=0)
-    n_missing = int(np.minimum(np.rint(n_recorded / known_frequency(labels)) - n_recorded, most).sum())
+    n_recorded = fitted.labels.observed[fitted.rows_of_the_fit].sum(axis=0)
+    n_missing = int(_missing(fitted, n_recorded).sum())
     return f"Some {n_missing} positives should be missing beside {int(n_recorded.sum())} recorded ones; {text}"
