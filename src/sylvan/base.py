@@ -385,7 +385,12 @@ class KeepLabels(BaseEstimator):
         """Return the state before layer 1; no label is active."""
         state = LabelState.start(observed, candidates, label_names)
         state = replace(state, active=np.zeros_like(state.active))
-        if self.frequency is None or getattr(self.frequency, "uses_proba", False):
+        if self.frequency is not None and not hasattr(self.frequency, "estimate"):
+            raise TypeError(
+                f"frequency of KeepLabels must be an estimator, such as KnownFrequency(0.6), got {self.frequency!r}; "
+                "auto(frequency=...) takes numbers, too."
+            )
+        if self.frequency is None or self.frequency.uses_proba:
             return state
         return self._estimated(state, X=X, random_state=random_state)
 

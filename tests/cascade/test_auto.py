@@ -814,3 +814,9 @@ def test_no_doubt_without_reason(recwarn):
     for frequency in (None, 0.5, (0.4, 0.9), 1):
         small(frequency=frequency).fit(X, TABLE)
     assert not [each for each in recwarn if "more positives than rows" in str(each.message)]
+
+
+def test_a_number_is_no_estimator():
+    """As in a search over `impute__frequency`, where `auto(frequency=...)` is not there to make one of it."""
+    with pytest.raises(TypeError, match=r"must be an estimator, such as KnownFrequency\(0\.6\), got 0\.5"):
+        auto(3, max_layers=1).set_params(impute__frequency=0.5).fit(X, Y)
