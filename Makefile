@@ -22,7 +22,7 @@ $(STAMP): $(RUNTIME)
 
 demo: $(RUNTIME)
 	@echo "The first run compiles the kernels, which takes about half a minute."
-	$(BIN)/python -m sylvan.demo
+	$(BIN)/python -m sylvan.app.demo
 
 test: setup
 	$(PYTEST) -m "not slow"
@@ -32,7 +32,7 @@ test: setup
 test-all: setup
 	$(BIN)/python -m pytest -m slow
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not slow" tests/kernels --cov=sylvan.kernels --cov-report=term-missing:skip-covered
-	$(BIN)/python -m pytest --doctest-modules src/sylvan --ignore=src/sylvan/demo.py
+	$(BIN)/python -m pytest --doctest-modules src/sylvan --ignore=src/sylvan/app/demo.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -2,7 +2,7 @@
 
 import pytest
 
-_NEEDS = {"sylvan.baselines.pairs.SiameseNetwork": "torch"}
+_NEEDS = {"sylvan.bench.baselines.pairs.SiameseNetwork": "torch"}
 
 
 @pytest.fixture(autouse=True)

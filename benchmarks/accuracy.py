@@ -34,10 +34,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import sylvan
-from sylvan.augment import OutputSpace, Union
+from sylvan.cascade.augment import OutputSpace, Union
+from sylvan.cascade.length import FixedLength
 from sylvan.datasets import hide_positives, load_dataset
-from sylvan.impute import TopRate
-from sylvan.length import FixedLength
+from sylvan.labels.frequency import TopRate
 from sylvan.measures import get_measure
 
 SETS = ("flags", "VirusGO", "CHD_49", "emotions", "birds", "medical", "scene", "yeast")

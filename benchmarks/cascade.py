@@ -29,8 +29,8 @@ import pandas as pd
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 import sylvan
+from sylvan.cascade.length import FixedLength
 from sylvan.datasets import hide_positives, load_dataset
-from sylvan.length import FixedLength
 from sylvan.measures import micro_auroc, micro_average_precision
 
 ALGORITHMS = {
@@ -109,7 +109,7 @@ def measure(name, dataset, repeats, n_trees):
     after = yardstick(X, Y, repeats, n_trees or 150) if repeats else []
     chosen = make(**options).length
     records = list(model.history_.assign(greater_is_better=True).itertuples(index=False))
-    kept = chosen.n_layers([sylvan.base.LayerRecord(**record._asdict()) for record in records])
+    kept = chosen.n_layers([sylvan.cascade.contracts.LayerRecord(**record._asdict()) for record in records])
     stages = list(model.staged_predict_proba(X_test))  # also fills the forests' caches
     predict = np.median([cpu(lambda: model.predict_proba(X_test))[0] for _ in range(3)])
     forest = model.layers_[0].forests[0]

@@ -24,10 +24,10 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import train_test_split
 
 import sylvan
-from sylvan.augment import Interactions
+from sylvan.cascade.augment import Interactions
+from sylvan.cascade.length import FixedLength
 from sylvan.datasets import load_dataset
 from sylvan.forests import RandomForest
-from sylvan.length import FixedLength
 
 N_LAYERS = 20
 PAPER = Interactions(30, threshold_rule="relax", labels="full", scale="none")

@@ -27,11 +27,11 @@ from scipy.stats import rankdata
 from sklearn.model_selection import train_test_split
 
 import sylvan
-from sylvan.augment import Interactions, OutputSpace
-from sylvan.base import LayerRecord
+from sylvan.cascade.augment import Interactions, OutputSpace
+from sylvan.cascade.contracts import LayerRecord
+from sylvan.cascade.length import FixedLength, Patience
 from sylvan.datasets import load_dataset
 from sylvan.forests import RandomForest
-from sylvan.length import FixedLength, Patience
 from sylvan.measures import get_measure
 
 SETS = ("VirusPseAAC", "CAL500", "CHD_49", "emotions", "Image", "slashdot", "reuters-k500")

@@ -36,11 +36,11 @@ from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomFore
 from sklearn.model_selection import train_test_split
 
 from sylvan import SiameseDeepForest
+from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.forests import KFold, RandomForest
 from sylvan.kernels.simplex_qp import solve_tree_weights
-from sylvan.scanning import MultiGrainedScanning
-from sylvan.siamese import draw_pairs
-from sylvan.siamese.pairs import count_pairs
+from sylvan.pairs import draw_pairs
+from sylvan.pairs.pairs import count_pairs
 
 SETS = ("parkinsons", "ecoli", "yeast-uci", "haberman", "breast-tissue", "ilpd", "lung-cancer")
 PUBLISHED_NAMES = {

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
 
 from sylvan import SiameseDeepForest
-from sylvan.siamese import draw_pairs
+from sylvan.pairs import draw_pairs
 
 quick = "--quick" in sys.argv
 n_trees, n_pairs = (15, 600) if quick else (50, 2000)

@@ -13,7 +13,7 @@ import numpy as np
 
 from sylvan import rf_et
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.impute import BinormalFrequency, OutOfBagPercentile, TIcE, TopRate
+from sylvan.labels.frequency import BinormalFrequency, OutOfBagPercentile, TIcE, TopRate
 
 quick = "--quick" in sys.argv
 X, Y_true = load_digit_attributes(return_X_y=True)

@@ -8,8 +8,8 @@ The picture shows how much more, or less, frequent each label is where a rule ho
 import sys
 
 from sylvan import imldf
+from sylvan.cascade.length import FixedLength
 from sylvan.datasets import load_digit_attributes
-from sylvan.length import FixedLength
 from sylvan.plotting import InteractionMatrixDisplay
 
 quick = "--quick" in sys.argv

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from sylvan import auto, rf_et
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.impute import TopRate
+from sylvan.labels.frequency import TopRate
 from sylvan.measures import micro_mcc
 from sylvan.plotting import CalibrationCurveDisplay
 

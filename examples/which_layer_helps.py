@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 from sklearn.model_selection import train_test_split
 
 from sylvan import auto, gcforest, slcforest
+from sylvan.cascade.length import FixedLength
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.length import FixedLength
 from sylvan.measures import micro_auroc
 from sylvan.plotting import LayerScoreDisplay
 

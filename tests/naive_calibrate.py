@@ -1,4 +1,4 @@
-"""Plain twins of `sylvan.calibrate`: loops over cells, written from the equations in its docstrings."""
+"""Plain twins of `sylvan.labels.calibrate`: loops over cells, written from the equations in its docstrings."""
 
 from math import exp, log, sqrt
 

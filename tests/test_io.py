@@ -23,13 +23,14 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import sylvan
 from sylvan import io
-from sylvan.augment import Interactions
+from sylvan.cascade.augment import Interactions
+from sylvan.cascade.length import FixedLength
+from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.forests import ExtraTrees, KFold, RandomForest, WeightedForest, from_sklearn
-from sylvan.impute import KnownFrequency, StrictLabelComplement, TopRate
-from sylvan.length import FixedLength
-from sylvan.scanning import MultiGrainedScanning
-from sylvan.siamese import draw_pairs
+from sylvan.labels.frequency import KnownFrequency, TopRate
+from sylvan.labels.impute import StrictLabelComplement
+from sylvan.pairs import draw_pairs
 
 X, Y_TRUE = load_digit_attributes(return_X_y=True, as_frame=True)
 Y = hide_positives(Y_TRUE, 0.5, random_state=0)

@@ -9,15 +9,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from sylvan._validation import (
-    MAX_LABELS,
-    check_choice,
-    check_features,
-    check_integer,
-    check_share,
-    check_targets,
-    check_weights,
-)
+from sylvan._validation import check_choice, check_features, check_integer, check_share, check_weights
+from sylvan.labels.table import MAX_LABELS, check_targets
 
 
 def positives(targets):

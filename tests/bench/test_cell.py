@@ -9,12 +9,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss, roc_auc_score
 
 from sylvan.algorithms import auto, cafe_slc, rf_et, slcforest
-from sylvan.baselines import MLkNN
 from sylvan.bench import make_protocol
+from sylvan.bench.baselines import MLkNN
 from sylvan.bench.cell import _forget_peak, _peak, run_cell
 from sylvan.bench.data import derive_seed, sample
 from sylvan.measures import get_measure
-from sylvan.siamese import SiameseDeepForest
+from sylvan.pairs import SiameseDeepForest
 
 MEASURES = ["micro_auroc", "ranking_loss", "hamming_loss", "micro_f1"]
 ODD = """

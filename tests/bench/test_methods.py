@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
-from sylvan import baselines, bench
-from sylvan.base import FixedLength
+from sylvan import bench
+from sylvan.bench import baselines
 from sylvan.bench.methods import LayerChoice, build, build_method, known_names
+from sylvan.cascade.length import FixedLength
 from sylvan.forests import ExtraTrees, RandomForest
-from sylvan.impute import TopRate
+from sylvan.labels.frequency import TopRate
 from sylvan.measures import get_measure
 
 

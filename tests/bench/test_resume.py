@@ -62,7 +62,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def command(folder, *options):
-    return [sys.executable, "-m", "sylvan.cli", "bench", "--protocol", str(folder / "tiny.toml"), *options]
+    return [sys.executable, "-m", "sylvan.app.cli", "bench", "--protocol", str(folder / "tiny.toml"), *options]
 
 
 def environment(folder):

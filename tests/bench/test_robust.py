@@ -176,7 +176,7 @@ def test_one_run_at_a_time(folder):
 
 def test_a_reader_who_has_seen_enough(folder):
     run(protocol_of(), folder / "results.db")
-    command = f'"{sys.executable}" -m sylvan.cli bench show "{folder / "results.db"}" --json | head -c 5'
+    command = f'"{sys.executable}" -m sylvan.app.cli bench show "{folder / "results.db"}" --json | head -c 5'
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout == '{"dat'
     assert done.stderr == ""

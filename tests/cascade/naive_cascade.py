@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from naive_imputation import complement_chain, fluid_chain, label_frequency, mean_proba, strict_chain
-from sylvan.augment import TreeEmbedding
-from sylvan.base import LayerView
+from sylvan.cascade.augment import TreeEmbedding
+from sylvan.cascade.contracts import LayerView
 
 MAX_SEED = 2**31 - 1
 

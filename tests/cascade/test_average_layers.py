@@ -11,11 +11,11 @@ from sklearn.base import clone
 import sylvan
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, auto, cafe_slc
-from sylvan.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding
+from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding
+from sylvan.cascade.layer import MAX_SEED
+from sylvan.cascade.length import BestLayer, FixedLength
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
-from sylvan.impute import FluidLabelAddition
-from sylvan.layer import MAX_SEED
-from sylvan.length import BestLayer, FixedLength
+from sylvan.labels.impute import FluidLabelAddition
 from sylvan.measures import ranking_loss
 
 pytestmark = [

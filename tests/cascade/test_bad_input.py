@@ -13,10 +13,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
-from sylvan.augment import Interactions, OutputSpace, TreeEmbedding, Union
+from sylvan.cascade.augment import Interactions, OutputSpace, TreeEmbedding, Union
+from sylvan.cascade.length import BestLayer
 from sylvan.forests import KFold, OutOfBag, RandomForest, from_sklearn
-from sylvan.impute import FluidLabelAddition, KeepLabels, LabelComplement, StrictLabelComplement
-from sylvan.length import BestLayer
+from sylvan.labels.impute import FluidLabelAddition, KeepLabels, LabelComplement, StrictLabelComplement
 
 X, Y, Y_OBSERVED = make_weak_labels(60)
 RF = RandomForest(8, out_of_sample=OutOfBag())

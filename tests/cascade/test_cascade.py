@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, lcforest, rf_et
 from sylvan.algorithms import auto, imldf, mldf, slcforest
-from sylvan.augment import OutputSpace, TreeEmbedding, Union
+from sylvan.cascade.augment import OutputSpace, TreeEmbedding, Union
+from sylvan.cascade.length import BestLayer, FixedLength, Patience
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
-from sylvan.impute import KeepLabels, StrictLabelComplement
-from sylvan.length import BestLayer, FixedLength, Patience
+from sylvan.labels.impute import KeepLabels, StrictLabelComplement
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),

@@ -9,11 +9,11 @@ import pytest
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, auto, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, slcforest
-from sylvan.augment import Interactions, OutputSpace
-from sylvan.calibrate import Calibration
+from sylvan.cascade.augment import Interactions, OutputSpace
+from sylvan.cascade.length import FixedLength
 from sylvan.forests import KFold, OutOfBag, RandomForest
-from sylvan.impute import StrictLabelComplement
-from sylvan.length import FixedLength
+from sylvan.labels.calibrate import Calibration
+from sylvan.labels.impute import StrictLabelComplement
 from sylvan.measures import hamming_loss, micro_auroc
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
@@ -212,7 +212,7 @@ def test_a_resumed_fit_says_so(tmp_path, caplog):
 
 def test_an_error_while_saving_leaves_a_fit_that_goes_on(tmp_path, monkeypatch):
     expected = small().fit(X, Y)
-    from sylvan import checkpoints
+    from sylvan.cascade import checkpoints
 
     dump = checkpoints.pickle.dump
     for fail_at in (1, 2, 3, 4, 5):

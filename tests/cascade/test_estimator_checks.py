@@ -7,9 +7,9 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sylvan import auto, cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
-from sylvan.augment import Interactions
+from sylvan.cascade.augment import Interactions
 from sylvan.forests import OutOfBag
-from sylvan.impute import FluidLabelAddition, LabelComplement
+from sylvan.labels.impute import FluidLabelAddition, LabelComplement
 
 ALGORITHMS = [
     auto(3, max_layers=2, n_folds=2, random_state=0),

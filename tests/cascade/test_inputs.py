@@ -13,9 +13,9 @@ from sklearn.neural_network import MLPClassifier
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, auto, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
-from sylvan.augment import Interactions, OutputSpace
+from sylvan.cascade.augment import Interactions, OutputSpace
+from sylvan.cascade.length import FixedLength
 from sylvan.forests import KFold, OutOfBag, RandomForest, from_sklearn
-from sylvan.length import FixedLength
 from sylvan.measures import micro_auroc
 
 pytestmark = [

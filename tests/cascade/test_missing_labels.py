@@ -8,9 +8,10 @@ from sklearn.exceptions import NotFittedError
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import cafe_fla, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
+from sylvan.cascade.length import FixedLength
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.impute import FluidLabelAddition, KeepLabels, KnownFrequency, LabelComplement, StrictLabelComplement
-from sylvan.length import FixedLength
+from sylvan.labels.frequency import KnownFrequency
+from sylvan.labels.impute import FluidLabelAddition, KeepLabels, LabelComplement, StrictLabelComplement
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),

@@ -7,7 +7,7 @@ from sklearn.datasets import make_classification
 from cascade import naive_cascade as naive
 from cascade.naive_cascade import Embedding, NaiveCascade, Probabilities, make_weak_labels
 from sylvan import cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
-from sylvan.impute import TIcE
+from sylvan.labels.frequency import TIcE
 
 X, Y, Y_OBSERVED = make_weak_labels()
 X_NEW = make_weak_labels(seed=1)[0][:30]

@@ -10,11 +10,11 @@ from sklearn.exceptions import NotFittedError
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, imldf, mldf, slcforest
-from sylvan.augment import Interactions, MeasureAwareReuse, OutputSpace
+from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace
+from sylvan.cascade.length import FixedLength
+from sylvan.cascade.progress import LayerEvent
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
-from sylvan.impute import StrictLabelComplement
-from sylvan.length import FixedLength
-from sylvan.progress import LayerEvent
+from sylvan.labels.impute import StrictLabelComplement
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
 

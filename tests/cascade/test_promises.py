@@ -16,11 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
 from sylvan import DeepForestClassifier, auto, cafe, flaforest, gcforest, imldf, mldf, rf_et, slcforest
-from sylvan.augment import Interactions, OutputSpace
-from sylvan.base import KeepLabels, LabelState
+from sylvan.cascade.augment import Interactions, OutputSpace
+from sylvan.cascade.length import FixedLength
 from sylvan.forests import ExtraTrees, OutOfBag, RandomForest, from_sklearn
-from sylvan.impute import FluidLabelAddition, StrictLabelComplement
-from sylvan.length import FixedLength
+from sylvan.labels.impute import FluidLabelAddition, StrictLabelComplement
+from sylvan.labels.impute.keep import KeepLabels
+from sylvan.labels.state import LabelState
 from sylvan.measures import hamming_loss, micro_auroc
 
 RNG = np.random.default_rng(0)

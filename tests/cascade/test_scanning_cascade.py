@@ -15,10 +15,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sylvan import DeepForestClassifier, cafe_slc, gcforest, imldf, lcforest, mldf, slcforest
-from sylvan.augment import Interactions, OutputSpace
+from sylvan.cascade.augment import Interactions, OutputSpace
+from sylvan.cascade.length import FixedLength
+from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.forests import KFold, RandomForest
-from sylvan.length import FixedLength
-from sylvan.scanning import MultiGrainedScanning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),

@@ -6,11 +6,11 @@ from numpy.testing import assert_array_equal
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, imldf
-from sylvan.augment import Interactions, MeasureAwareReuse, OutputSpace
+from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace
+from sylvan.cascade.layer import MAX_SEED
+from sylvan.cascade.length import FixedLength
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
-from sylvan.impute import FluidLabelAddition
-from sylvan.layer import MAX_SEED
-from sylvan.length import FixedLength
+from sylvan.labels.impute import FluidLabelAddition
 from sylvan.measures import ranking_loss
 
 X, Y_TRUE, Y = make_weak_labels()

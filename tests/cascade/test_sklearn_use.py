@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, auto, cafe_os, cafe_slc, gcforest, imldf, mldf, rf_et, slcforest
-from sylvan.augment import Interactions, OutputSpace
+from sylvan.cascade.augment import Interactions, OutputSpace
 from sylvan.forests import OutOfBag, RandomForest
 from sylvan.measures import micro_auroc, ranking_loss
 

@@ -21,7 +21,7 @@ import naive_weights
 from forests.naive_trees import make_classes, make_labels
 from strategies import examples
 from sylvan import DeepForestClassifier
-from sylvan.augment import Interactions, OutputSpace, TreeEmbedding
+from sylvan.cascade.augment import Interactions, OutputSpace, TreeEmbedding
 from sylvan.forests import (
     BinnedMatrix,
     CompletelyRandomForest,

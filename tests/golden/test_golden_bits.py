@@ -102,7 +102,7 @@ def told_by_pairs():
 
 def told_by_scanning():
     X, y = images()
-    scanning = sylvan.scanning.MultiGrainedScanning((6, 6), windows=[3], n_trees=6)
+    scanning = sylvan.cascade.scanning.MultiGrainedScanning((6, 6), windows=[3], n_trees=6)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = sylvan.gcforest(8, max_layers=2, scanning=scanning, random_state=0).fit(X, y)

@@ -6,8 +6,8 @@ import pytest
 from browser import check_page, chromium, inspect_page
 
 from made_results import make_results
-from sylvan._page import Page, table
 from sylvan.bench.report import write_report
+from sylvan.pages.page import Page, table
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")]
 

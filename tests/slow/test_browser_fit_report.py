@@ -8,9 +8,9 @@ import pytest
 from browser import check_page, chromium
 
 from sylvan import gcforest, imldf, slcforest
+from sylvan.app.report import write_report
+from sylvan.cascade.length import FixedLength
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.length import FixedLength
-from sylvan.report import write_report
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")]
 

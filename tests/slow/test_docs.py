@@ -312,8 +312,8 @@ def test_public_names_are_in_the_reference(pages):
         names = getattr(sylvan, module).__all__
         assert {f"sylvan.{module}.{name}" for name in names} <= ids
     assert {
-        "sylvan.cascade.DeepForestClassifier.suggest_labels",  # of a mixin of ours
-        "sylvan.suggestions.apply_suggestions",
+        "sylvan.cascade.estimator.DeepForestClassifier.suggest_labels",  # of a mixin of ours
+        "sylvan.labels.suggestions.apply_suggestions",
         "sylvan.io.load",
         "sylvan.measures.Measure",
         "sylvan.bench.run",

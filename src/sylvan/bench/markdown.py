@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from sylvan._page import write_whole
 from sylvan.bench.published import compare, published_figures
 from sylvan.bench.results import Results
 from sylvan.bench.statistics import (
@@ -19,6 +18,7 @@ from sylvan.bench.statistics import (
     summarise,
     wilcoxon_pairs,
 )
+from sylvan.pages.page import write_whole
 
 
 def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:

@@ -12,20 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from sylvan.base import LayerRecord
-from sylvan.length import BestLayer, FixedLength, Patience, ScoreDrop
+from sylvan.cascade.contracts import LayerRecord
+from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
 from sylvan.measures import Measure
 
 _MODULES = (
     "algorithms",
-    "baselines",
-    "siamese",
+    "bench.baselines",
+    "pairs",
     "forests",
-    "augment",
-    "impute",
-    "length",
-    "calibrate",
-    "scanning",
+    "cascade.augment",
+    "labels.impute",
+    "labels.frequency",
+    "cascade.length",
+    "labels.calibrate",
+    "cascade.scanning",
 )
 
 

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sylvan._validation import check_groups, check_targets, dense_labels
-from sylvan.base import mean_of
+from sylvan._validation import check_groups
 from sylvan.forests.out_of_sample import KFold
+from sylvan.labels.state import mean_of
+from sylvan.labels.table import check_targets, dense_labels
 
 
 class FoldModels(BaseEstimator):
@@ -141,7 +142,7 @@ def from_sklearn(estimator: Any, *, n_splits: int = 5) -> FoldModels:
     --------
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sylvan import DeepForestClassifier
-    >>> from sylvan.augment import OutputSpace
+    >>> from sylvan.cascade.augment import OutputSpace
     >>> from sylvan.datasets import load_digit_attributes
     >>> from sylvan.forests import OutOfBag, RandomForest, from_sklearn
     >>> X, Y = load_digit_attributes(return_X_y=True)

@@ -12,23 +12,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sylvan._messages import progress_logger, warn_user
 from sylvan._validation import (
     NameHolder,
     check_choice,
     check_features,
     check_groups,
     check_integer,
-    check_rows,
     check_share,
-    check_targets,
     check_weights,
 )
-from sylvan.base import progress_logger, warn_user
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample
 from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
 from sylvan.io import Savable
+from sylvan.labels.table import check_rows, check_targets
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
 

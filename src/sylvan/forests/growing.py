@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sylvan._validation import Targets
 from sylvan.forests import parallel
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.out_of_sample import Fit
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels import grow
+from sylvan.labels.table import Targets
 
 
 class Settings(NamedTuple):

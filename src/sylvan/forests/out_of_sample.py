@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.model_selection import KFold as _PlainKFold
 
-from sylvan._validation import Targets, check_integer
-from sylvan.base import warn_user
+from sylvan._messages import warn_user
+from sylvan._validation import check_integer
+from sylvan.labels.table import Targets
 
 
 @dataclass(frozen=True)

@@ -9,21 +9,14 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._threads import ONE_THREAD
-from sylvan._validation import (
-    NameHolder,
-    Targets,
-    check_features,
-    check_groups,
-    check_number,
-    check_targets,
-    check_weights,
-)
+from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
 from sylvan.kernels.simplex_qp import solve_tree_weights
+from sylvan.labels.table import Targets, check_targets
 
 _LAMBDAS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 _GREAT = 1e100  # a lambda beside which errors vanish

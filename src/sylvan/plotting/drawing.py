@@ -134,7 +134,7 @@ def asked(model: Any, name: str, who: str) -> Any:
 
 
 def fitted_labels(model: Any) -> Any:
-    """Return what a fitted cascade knows of its labels (`sylvan.missing_labels.Fitted`)."""
+    """Return what a fitted cascade knows of its labels (`sylvan.labels.findings.Fitted`)."""
     who = "What is known of labels after a fit is in cascades only: DeepForestClassifier, as sylvan.slcforest() makes."
     return asked(model, "_fitted", who)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan._validation import check_integer
-from sylvan.base import KeepLabels
+from sylvan.labels.impute.keep import KeepLabels
 from sylvan.plotting.drawing import (
     PALE,
     Display,
@@ -23,7 +23,7 @@ from sylvan.plotting.drawing import (
 _MOST_GROUPS = 8  # of layers: more shades cannot be told apart
 _NO_IMPUTER = (
     "This model imputes no labels. Models of slcforest, cafe_slc, flaforest, cafe_fla and lcforest do, and cascades "
-    "with an imputer of sylvan.impute."
+    "with an imputer of sylvan.labels.impute."
 )
 
 

@@ -160,7 +160,7 @@ class LayerScoreDisplay(Display):
 
 def _measure_of(cascade: Any) -> Any:
     """Return the measure that layers were scored by."""
-    from sylvan.growth import make_plan  # noqa: PLC0415 (heavy)
+    from sylvan.cascade.growth import make_plan  # noqa: PLC0415 (heavy)
 
     return make_plan(cascade, asked(cascade, "_fitted", _WHO).kind).measure
 

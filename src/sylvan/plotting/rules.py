@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan._validation import check_integer
-from sylvan.base import parts_of
+from sylvan.cascade.contracts import parts_of
 from sylvan.plotting.drawing import Display, asked, fitted_labels, name_columns, name_rows, room_for, shorten
 
 _WHO = "Cascades with augment=Interactions(...), as those of sylvan.imldf(), have rules."

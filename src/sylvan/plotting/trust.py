@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan._validation import check_choice, check_integer
+from sylvan.labels.suggestions import row_names
 from sylvan.plotting.drawing import (
     GREY,
     PALE,
@@ -19,7 +20,6 @@ from sylvan.plotting.drawing import (
     tidy,
     zero_one,
 )
-from sylvan.suggestions import row_names
 
 _WHO = "Cascades suggest labels: DeepForestClassifier, as sylvan.slcforest() and others make."
 _MOST_POINTS = 500  # of a line: more are not seen, and make files large

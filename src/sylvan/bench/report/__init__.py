@@ -12,7 +12,6 @@ from typing import Any
 
 import pandas as pd
 
-from sylvan._page import Page, element
 from sylvan.bench.report.cost import cost_figure, cost_tables
 from sylvan.bench.report.published_part import published_section
 from sylvan.bench.report.ran import describe, failures, progress_table, warn
@@ -27,6 +26,7 @@ from sylvan.bench.report.summary import (
     rank_table,
     wilcoxon_tables,
 )
+from sylvan.pages.page import Page, element
 
 __all__ = ["write_report"]
 

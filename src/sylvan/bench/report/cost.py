@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sylvan._page import Page, details, number, table
 from sylvan.bench import plots
 from sylvan.bench.report.study import COSTS, Figures, Study, heads, many
 from sylvan.bench.report.summary import NotHere, need_two
+from sylvan.pages.page import Page, details, number, table
 
 
 def cost_figure(page: Page, study: Study, figures: Figures) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sylvan._page import Cell, Html, Page, details, element, fixed, number, table
 from sylvan.bench import plots
 from sylvan.bench.published import compare, published_figures
 from sylvan.bench.report.scores import key_of
 from sylvan.bench.report.study import Figures, Study, arrow, heads, many, measure_name, plain
+from sylvan.pages.page import Cell, Html, Page, details, element, fixed, number, table
 
 
 def published_section(page: Page, study: Study, figures: Figures, published: pd.DataFrame | None) -> None:

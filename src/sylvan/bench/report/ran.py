@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sylvan._page import Cell, Html, Page, definitions, details, element, fixed, table
 from sylvan.bench.report.study import ALPHA, Figures, Study, arrow, heads, many, measure_name, plain
+from sylvan.pages.page import Cell, Html, Page, definitions, details, element, fixed, table
 
 
 def warn(page: Page, study: Study) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sylvan._page import Cell, Html, Page, details, element, fixed, number, table
 from sylvan.bench import plots
 from sylvan.bench.protocol import TEST_SHARE
 from sylvan.bench.report.ran import repeat_name
@@ -30,6 +29,7 @@ from sylvan.bench.statistics import (
     not_significantly_worse,
     summarise,
 )
+from sylvan.pages.page import Cell, Html, Page, details, element, fixed, number, table
 
 
 def score_tables(page: Page, study: Study, _: Figures) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sylvan._page import Cell, Html, Page, slug, write_whole
 from sylvan.bench import plots
 from sylvan.bench.statistics import (
     CompleteBlocks,
@@ -22,6 +21,7 @@ from sylvan.bench.statistics import (
     ranks,
     wilcoxon_pairs,
 )
+from sylvan.pages.page import Cell, Html, Page, slug, write_whole
 
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sylvan._page import MINUS, Cell, Html, Page, details, element, fixed, number, table
 from sylvan.bench import plots
 from sylvan.bench.report.ran import repeat_name
 from sylvan.bench.report.study import (
@@ -31,6 +30,7 @@ from sylvan.bench.statistics import (
     greater_is_better,
     paired_t,
 )
+from sylvan.pages.page import MINUS, Cell, Html, Page, details, element, fixed, number, table
 
 
 def rank_table(page: Page, study: Study, _: Figures) -> None:

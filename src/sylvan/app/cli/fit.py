@@ -1,0 +1,99 @@
+"""`sylvan fit`: learn from a table and store the model."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sylvan.app.cli.options import (
+    FILE,
+    check_free,
+    data_options,
+    examples,
+    fit_model,
+    force_option,
+    format_of,
+    gigabytes,
+    json_option,
+    make_model,
+    model_options,
+    print_json,
+    quiet_option,
+    read_training,
+    say,
+)
+
+
+@examples("""
+sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan
+sylvan fit songs.csv --labels 'tag_*' --algorithm slcforest --frequency top-rate -o songs.sylvan --report report.html
+sylvan fit features.parquet --label-file labels.csv --id song -o songs.sylvan
+sylvan fit catalogue.tsv --labels tags --label-separator ';' --drop title,remarks -o catalogue.sylvan
+sylvan fit flowers.csv --labels species --classes --algorithm gcforest --trees 100 -o flowers.sylvan
+""")
+@click.command(short_help="Learn from a table and store the model.")
+@data_options
+@model_options
+@click.option("--out", "-o", type=FILE, required=True, metavar="MODEL", help="The model file, usually NAME.sylvan.")
+@click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about the fit: report.html.")
+@force_option
+@json_option
+@quiet_option
+def fit(**options: Any) -> None:
+    """Learn from the table DATA (CSV, TSV, Parquet or ARFF) and store the model in one file.
+
+    Rows are cases, columns are features and labels. Text columns become categories, missing values may stay. What was
+    decided about the columns is stored in the model and done again with new rows.
+    """
+    inputs = (options["data"], options["label_file"])
+    check_free(options["force"], options["out"], options["report"], inputs=inputs)
+    model = make_model(options)
+    table = read_training(options)
+    began = time.perf_counter()
+    fit_model(model, table, options)
+    seconds = time.perf_counter() - began
+    store(model, table, options)
+    if options["report"]:
+        write_page(model, table, options["report"], seconds=seconds, data=options["data"])
+    facts = {
+        "model": str(options["out"]), "algorithm": options["algorithm"], "rows": len(table.X),
+        "features": table.X.shape[1], "labels": model.n_labels_, "layers": model.n_layers_,
+        "score": float(model.history_["score"].iloc[model.n_layers_ - 1]), "seconds": round(seconds, 2),
+        "bytes": options["out"].stat().st_size,
+    }  # fmt: skip
+    if options["as_json"]:
+        print_json(facts)
+        return
+    what = "label" if model.n_labels_ == 1 else "labels"
+    what = f"{len(model.classes_)} classes" if table.Y.ndim == 1 else f"{model.n_labels_} {what}"
+    layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
+    say(
+        f"{options['algorithm']}: {len(table.X)} rows, {table.X.shape[1]} features, {what}; "
+        f"{layers}, out of sample {facts['score']:.3f} {model._fitted.measure}, {seconds:.1f} s.",  # noqa: SLF001
+        options["quiet"],
+    )
+    if model.calibration_ is not None:
+        for note in model.summary().notes[2:]:
+            say(note, options["quiet"])
+    say(f"Stored in {options['out']} ({gigabytes(facts['bytes'])}).", options["quiet"])
+    if options["report"]:
+        say(f"Report: {options['report']}", options["quiet"])
+    say(f"Next: sylvan predict {options['out']} NEW.csv -o out.csv", options["quiet"])
+
+
+def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = None) -> None:
+    """Write the model file, with what is known of the table."""
+    from sylvan.io import save  # noqa: PLC0415 (heavy)
+
+    known = {name: value for name, value in format_of(options).items() if name != "delimiter"}
+    about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
+    save(model, path or options["out"], about=about)
+
+
+def write_page(model: Any, table: Any, path: Path, *, seconds: float, data: Path, **parts: Any) -> None:
+    """Write the report of a fit."""
+    from sylvan.app.report import write_report  # noqa: PLC0415
+
+    facts = {"data": data.name, "seconds": f"{seconds:.1f}"}
+    write_report(model, path, X=table.X, Y=table.Y, title=f"Deep forest on {data.name}", facts=facts, **parts)

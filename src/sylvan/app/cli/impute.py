@@ -1,0 +1,261 @@
+"""`sylvan impute`: the main job. Which labels are missing in this table?"""
+
+import time
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sylvan.app.cli.fit import store, write_page
+from sylvan.app.cli.options import (
+    FILE,
+    check_free,
+    data_options,
+    examples,
+    fit_model,
+    force_option,
+    json_option,
+    make_model,
+    model_options,
+    print_json,
+    quiet_option,
+    read_training,
+    say,
+)
+
+_NEXT_BEST = 100  # suggestions listed beyond those that are added
+
+
+@examples("""
+sylvan impute songs.csv --labels 'tag_*' -o completed.csv --suggestions suggestions.csv
+sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check --report report.html
+sylvan impute songs.csv --labels 'tag_*' -o completed.csv --min-proba 0.8 --max-per-label 20
+sylvan impute songs.csv --labels 'tag_*' -o completed.csv --frequency 0.4-0.8
+sylvan impute features.csv --label-file labels.csv --id song -o completed_labels.csv
+""")
+@click.command(short_help="Find labels that are missing in a table, and complete it.")
+@data_options
+@model_options
+@click.option("--out", "-o", type=FILE, required=True, metavar="FILE", help="The completed table: CSV, TSV or Parquet.")
+@click.option("--suggestions", type=FILE, metavar="FILE", help="The list of suggested labels, with probabilities.")
+@click.option("--min-proba", type=click.FloatRange(0, 1), help="Add what is at least so probable.")
+@click.option(
+    "--max-per-label", type=click.IntRange(0), help="Add at most so many of each label, the most probable ones."
+)
+@click.option("--check", is_flag=True, help="Hide a tenth of the known positives and see how many are found again.")
+@click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about what was found: report.html.")
+@click.option("--model", type=FILE, metavar="MODEL", help="Also store the model, for `sylvan predict` and `explain`.")
+@force_option
+@json_option
+@quiet_option
+def impute(**options: Any) -> None:
+    """Learn from the table DATA, find labels that are probably missing, and write the table with them filled in.
+
+    A 1 stays a 1; a 0 means "not recorded" and may become a 1. If label cells are empty, only these may be filled, and
+    zeros are trusted (--blank zero: empty means 0). All other cells of the table stay as they are. What is more
+    probably present than not is added, or what the algorithm is sure of, if another one than auto is chosen;
+    --min-proba chooses by probability instead, and --max-per-label limits either.
+    """
+    outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
+    check_free(options["force"], *outputs, inputs=(options["data"], options["label_file"]))
+    _check_output(options)
+    model = make_model(options)
+    table = read_training(options)
+    if table.Y.ndim == 1:
+        raise click.UsageError("impute completes labels; classes have none that could be missing. See: sylvan fit")
+    began = time.perf_counter()
+    fit_model(model, table, options)
+    seconds = time.perf_counter() - began
+    added, listed = _choose(model, options)
+    doubts = _doubts(model)
+    recovery = _check(model, table, options) if options["check"] else None
+    doubts += _not_found_again(added, recovery)
+    _write(model, table, added, listed, options)
+    if options["report"]:
+        write_page(
+            model, table, options["report"], seconds=seconds, data=options["data"], suggestions=listed,
+            recovery=recovery, warnings=doubts,
+        )  # fmt: skip
+    if options["model"]:
+        store(model, table, options, options["model"])
+    if options["as_json"]:
+        print_json(_as_json(model, added, doubts, recovery, options))
+    elif not options["quiet"]:
+        _print(model, added, listed, recovery, options)
+    for doubt in doubts:
+        click.echo(f"Warning: {doubt}", err=True)
+
+
+def _check_output(options: dict[str, Any]) -> None:
+    """Refuse names that no table can have, before a long fit."""
+    from sylvan.app.tables.output import check_output  # noqa: PLC0415 (heavy)
+
+    for path in (options["out"], options["suggestions"]):
+        if path is not None:
+            check_output(path)
+
+
+def _choose(model: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Return what is added, and the list of suggestions: that and the next best."""
+    import pandas as pd  # noqa: PLC0415
+
+    added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the imputer filled
+    if options["max_per_label"] is not None:
+        added = added[added.groupby("label").cumcount() < options["max_per_label"]]
+    following = model.suggest_labels(top=len(added) + _NEXT_BEST)
+    listed = pd.concat([added.assign(added=1), following.assign(added=0)])
+    listed = listed.drop_duplicates(["row", "label"]).sort_values("probability", ascending=False, kind="stable")
+    others = listed[listed["added"] == 0].head(_NEXT_BEST)
+    return added, listed[(listed["added"] == 1) | listed.index.isin(others.index)].reset_index(drop=True)
+
+
+def _doubts(model: Any) -> list[str]:
+    from sylvan.labels.gaps import doubt_missing_at_random  # noqa: PLC0415
+
+    return doubt_missing_at_random(model)
+
+
+def _check(model: Any, table: Any, options: dict[str, Any]) -> Any:
+    say("Checking: a tenth of the known positives is hidden, and the fit repeated ...", options["quiet"])
+    limits = {name: options[name] for name in ("min_proba", "max_per_label")}
+    return model.check_recovery(table.X, table.Y, random_state=options["seed"], **limits)
+
+
+def _not_found_again(added: Any, recovery: Any) -> list[str]:
+    """Name labels of which much was added although the check found nothing of them again."""
+    if recovery is None:
+        return []
+    counts = added["label"].value_counts()
+    lost = recovery[(recovery["hidden"] >= 5) & (recovery["recovered"] == 0) & (recovery["imputed"] > 0)]
+    return [
+        f"{name}: {counts[name]} added, but none of {int(line['hidden'])} hidden ones came back; do not trust these."
+        for name, line in lost.iterrows()
+        if counts.get(name, 0) >= 5
+    ]
+
+
+def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, Any]) -> None:
+    from sylvan.app.tables import TableWriter, write_completed  # noqa: PLC0415
+
+    at = table.X.index.get_indexer(added["row"])
+    write_completed(options["out"], table.source, table.schema.labels, table.source_rows.to_numpy()[at], added["label"])
+    if options["suggestions"]:
+        with TableWriter(options["suggestions"]) as out:
+            name = table.schema.id if table.schema.id not in (None, *listed.columns) else "row"
+            out.write(listed.rename(columns={"row": name}).assign(probability=listed["probability"].round(4)))
+
+
+def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:
+    frequency = model.label_frequency_
+    found: dict[str, Any] = {
+        "completed": str(options["out"]), "added": len(added), "observed": int(model._fitted.labels.observed.sum()),  # noqa: SLF001
+        "by_label": added["label"].value_counts().to_dict(), "layers": model.n_layers_,
+        "frequency": None if frequency is None else dict(zip(_names(model), frequency.tolist())), "warnings": doubts,
+    }  # fmt: skip
+    for name in ("suggestions", "report", "model"):
+        if options[name]:
+            found[name] = str(options[name])
+    if recovery is not None:
+        found["check"] = recovery.reset_index().to_dict("records")
+    return found
+
+
+def _names(model: Any) -> list[str]:
+    return [str(name) for name in model._fitted.label_names]  # noqa: SLF001
+
+
+def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
+    console = Console()
+    labels = model._fitted.labels  # noqa: SLF001
+    counts = added["label"].value_counts()
+    title = f"{options['algorithm']}: {len(added)} labels added to {int(labels.observed.sum())} recorded ones"
+    table = Table(title=title, title_justify="left")
+    table.add_column("label", overflow="fold")
+    heads = ["recorded", "added", *([] if model.label_frequency_ is None else ["share recorded\n(estimate)"])]
+    heads += ["hidden for\nthe check", "found again"] if recovery is not None else []
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    frequency = None if model.label_frequency_ is None else list(model.label_frequency_)
+    for at, name in enumerate(_names(model)):
+        cells = [str(int(labels.observed[:, at].sum())), str(int(counts.get(name, 0)))]
+        if frequency is not None:
+            cells.append(_estimate(frequency[at], labels.details, at))
+        if recovery is not None:
+            line = recovery.iloc[at]
+            cells += [str(int(line["hidden"])), str(int(line["recovered"]))]
+        table.add_row(escape(name), *cells)
+    console.print(table)
+    if recovery is not None:
+        _print_recovery(console, recovery.iloc[-1])
+    _print_best(console, listed)
+    if model.impute is None:
+        say(f"{options['algorithm']} fills nothing in by itself: what has a probability above 0.5 is added.")
+    if labels.details is not None:
+        say(f"Share recorded: {labels.details.reason}.")
+    say(_advice(model, added, labels))
+    for name, what in (
+        ("out", "Completed table"),
+        ("suggestions", "Suggestions"),
+        ("report", "Report"),
+        ("model", "Model"),
+    ):
+        if options[name]:
+            say(f"{what}: {options[name]}")
+
+
+def _estimate(c: float, details: Any, at: int) -> str:
+    """Return the share recorded, with its interval."""
+    if c != c:
+        return "?"
+    if details is None or details.low[at] == details.high[at]:
+        return f"{c:.2f}"
+    return f"{c:.2f} ({details.low[at]:.2f}-{details.high[at]:.2f})"
+
+
+def _advice(model: Any, added: Any, labels: Any) -> str:
+    """Say how far to trust what was added."""
+    if added.empty:
+        if int(labels.candidates.sum() + labels.observed.sum()) < labels.observed.size:
+            return "Nothing was sure enough to be added; only empty label cells may be filled."
+        more = "--min-proba adds what is less probable" if model.calibration_ else "--frequency top-rate adds more"
+        return f"Nothing was sure enough to be added; {more}."
+    if model.calibration_ is not None:
+        return (
+            "Look at some before you trust the list: probabilities take it that positives were left out at random, "
+            "whatever their features."
+        )
+    return (
+        "Look at some before you trust the list: on noisy data probabilities are too high, since filled labels "
+        "confirm each other."
+    )
+
+
+def _print_recovery(console: Console, total: Any) -> None:
+    hidden, found = int(total["hidden"]), int(total["recovered"])
+    if not hidden:
+        console.print("Check: no label has two known positives, so none could be hidden.")
+        return
+    rank = f"Half of the hidden ones are among the {total['median_rank']:.0f} best of {int(total['candidates'])} cells."
+    if not total["imputed"]:
+        text = f"Check: {hidden} known positives were hidden, but the repeated fit added nothing at all. {rank}"
+    else:
+        text = (
+            f"Check: of {hidden} known positives that were hidden, {found} came back ({found / hidden:.0%}) among "
+            f"{int(total['imputed'])} cells that the repeated fit added (as many picked at random: "
+            f"{total['expected_by_chance']:.1%}). {rank}"
+        )
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def _print_best(console: Console, listed: Any) -> None:
+    if listed.empty:
+        return
+    table = Table("row", "label", "probability", "added", title="The best suggestions", title_justify="left")
+    table.columns[2].justify = "right"
+    for line in listed.head(10).itertuples(index=False):
+        table.add_row(
+            escape(str(line.row)), escape(str(line.label)), f"{line.probability:.3f}", "yes" if line.added else "no"
+        )
+    console.print(table)

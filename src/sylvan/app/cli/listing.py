@@ -1,0 +1,186 @@
+"""`sylvan algorithms`, `sylvan datasets`, `sylvan demo`, `sylvan completion`."""
+
+import os
+import re
+from inspect import getdoc
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from sylvan.app.cli.options import (
+    FILE,
+    algorithm_name,
+    check_free,
+    complete_algorithm,
+    examples,
+    force_option,
+    json_option,
+    print_json,
+    quiet_option,
+    say,
+)
+
+_SHORT = {"RandomForest": "RF", "ExtraTrees": "ET", "CompletelyRandomForest": "random", "OutOfBag": "out-of-bag"}
+
+
+def parts_in_words(model: Any) -> dict[str, str]:
+    """Return the choices that make a deep forest, in words: trees of each forest in brackets."""
+    forests = model.forests(1) if callable(model.forests) else model.forests
+    by_kind: dict[str, int] = {}
+    for forest in forests:
+        name = f"{_short(forest)} ({getattr(forest, 'n_trees', '?')})"
+        by_kind[name] = by_kind.get(name, 0) + 1
+    return {
+        "forests": " + ".join(f"{number} {name}" if number > 1 else name for name, number in by_kind.items()),
+        "out_of_sample": ", ".join(sorted({_short(getattr(forest, "out_of_sample", None)) for forest in forests})),
+        "augment": _short(model.augment),
+        "crossover": "yes" if model.crossover else "no",
+        "impute": _short(model.impute),
+        "length": _short(model.length) + (", averaged" if model.average_layers else ""),
+    }
+
+
+def _short(part: Any) -> str:
+    """Return the name of a part, with that of what it is made of."""
+    if part is None:
+        return "none"
+    name = type(part).__name__
+    if name == "Union":
+        return " + ".join(_short(each) for each in part.parts)
+    if name == "KFold":
+        return f"{part.n_splits} folds"
+    words = _SHORT.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    frequency = getattr(part, "frequency", None)
+    return f"{words}, {type(frequency).__name__}" if frequency is not None else words
+
+
+@examples("""
+sylvan algorithms
+sylvan algorithms cafe-slc
+sylvan algorithms --json
+""")
+@click.command(short_help="List the algorithms and their parts.")
+@click.argument("name", required=False, shell_complete=complete_algorithm)
+@json_option
+def algorithms(name: str | None, as_json: bool) -> None:
+    """List the algorithms, or tell about one: its forests, what layers pass on, its imputer and its length."""
+    import sylvan  # noqa: PLC0415 (heavy)
+    from sylvan import algorithms as all_of_them  # noqa: PLC0415
+
+    rows = []
+    for each in all_of_them.__all__ if name is None else [algorithm_name(name)]:
+        function = getattr(sylvan, each)
+        about = (function.__doc__ or "").strip().splitlines()[0]
+        rows.append({"name": each.replace("_", "-"), "about": about, **parts_in_words(function())})
+    if as_json:
+        print_json(rows)
+    elif name is not None:
+        click.echo(getdoc(getattr(sylvan, algorithm_name(name))))
+        click.echo("\nParts\n-----")
+        for key, value in list(rows[0].items())[2:]:
+            click.echo(f"{key.replace('_', ' ')}: {value}")
+    else:
+        console = Console()
+        table = Table("name", "forests (trees)", "layers pass on", "what is missing is added by", "layers kept by")
+        for row in rows:
+            table.add_row(row["name"], row["forests"], row["augment"], row["impute"], row["length"])
+        console.print(table)
+        say("More about one: sylvan algorithms NAME")
+
+
+@examples("""
+sylvan datasets                                       what is here
+sylvan datasets digit_attributes -o digits.csv        write one as a table
+sylvan datasets digit_attributes -o holes.csv --hide 0.5
+""")
+@click.command(short_help="List data sets, or write one to a file.")
+@click.argument("name", required=False)
+@click.option("--out", "-o", type=FILE, help="Write the set NAME to this file; labels are columns 'label:...'.")
+@click.option(
+    "--hide", type=click.FloatRange(0, 1, max_open=True), help="Hide this share of the positives, for trials."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is hidden.")
+@force_option
+@json_option
+@quiet_option
+def datasets(**options: Any) -> None:
+    """List the data sets that are here: built in, and in the folder that SYLVAN_DATA names. Or write one as a table."""
+    from sylvan.datasets import hide_positives, list_datasets, load_dataset  # noqa: PLC0415 (heavy)
+
+    if options["name"] is None:
+        if options["out"] is not None or options["hide"] is not None:
+            raise click.UsageError("Which data set? sylvan datasets NAME -o FILE")
+        names = list_datasets()
+        if options["as_json"]:
+            print_json(names)
+            return
+        for name in names:
+            click.echo(name)
+        if not os.environ.get("SYLVAN_DATA"):
+            say("More: name a folder of ARFF or CSV files in SYLVAN_DATA.", options["quiet"])
+        return
+    check_free(options["force"], options["out"])
+    try:
+        found = load_dataset(options["name"], as_frame=True)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    X, Y = found.data, found.target
+    if Y.ndim == 1:
+        Y = Y.to_frame()
+        if options["hide"]:
+            raise click.UsageError(f"{options['name']} has classes, not labels: there is nothing to hide.")
+    elif options["hide"]:
+        Y = hide_positives(Y, options["hide"], random_state=options["seed"])
+    if options["out"] is None:
+        facts = {"name": options["name"], "rows": len(X), "features": X.shape[1], "labels": list(map(str, Y.columns))}
+        if options["as_json"]:
+            print_json(facts)
+        else:
+            click.echo(f"{facts['name']}: {facts['rows']} rows, {facts['features']} features, {Y.shape[1]} labels")
+            click.echo(", ".join(facts["labels"]))
+        return
+    _export(X, Y, options)
+
+
+def _export(X: Any, Y: Any, options: dict[str, Any]) -> None:
+    import pandas as pd  # noqa: PLC0415
+
+    from sylvan.app.tables import TableWriter  # noqa: PLC0415
+
+    dense = pd.DataFrame({str(name): X[name].to_numpy() for name in X.columns})
+    labels = Y.set_axis([f"label:{name}" for name in Y.columns], axis=1).reset_index(drop=True)
+    with TableWriter(options["out"]) as out:
+        out.write(pd.concat([dense, labels], axis=1))
+    if options["as_json"]:
+        print_json({"file": str(options["out"]), "rows": len(X), "features": X.shape[1], "labels": Y.shape[1]})
+        return
+    say(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels in {options['out']}.", options["quiet"])
+
+
+@click.command(short_help="Hide half of the labels of a built-in set, and find them again.")
+def demo() -> None:
+    """Hide half of the positives of a built-in set; show which of them a deep forest finds again, and its rules."""
+    from sylvan.app.demo import main  # noqa: PLC0415 (heavy)
+
+    say("The first run compiles for about half a minute.")
+    main()
+
+
+@examples("""
+sylvan completion bash >> ~/.bashrc
+sylvan completion zsh >> ~/.zshrc
+sylvan completion fish > ~/.config/fish/completions/sylvan.fish
+""")
+@click.command(short_help="Print what makes a shell complete commands.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the lines that make a SHELL complete commands, options and names of algorithms."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415
+
+    from sylvan.app.cli.main import sylvan  # noqa: PLC0415
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(sylvan, {}, "sylvan", "_SYLVAN_COMPLETE").source())

@@ -1,0 +1,162 @@
+"""The group of all commands, and how errors are told."""
+
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from sylvan import __version__
+
+#: name: (module, help in the list of commands)
+_COMMANDS = {
+    "impute": ("sylvan.app.cli.impute", "Find labels that are missing in a table, and complete it."),
+    "fit": ("sylvan.app.cli.fit", "Learn from a table and store the model."),
+    "predict": ("sylvan.app.cli.predict", "Predict labels of new rows."),
+    "evaluate": ("sylvan.app.cli.evaluate", "Measure a model on rows whose labels are known."),
+    "explain": ("sylvan.app.cli.explain", "Show what a model goes by: features, rules, single rows."),
+    "algorithms": ("sylvan.app.cli.listing", "List the algorithms and their parts."),
+    "datasets": ("sylvan.app.cli.listing", "List data sets, or write one to a file."),
+    "demo": ("sylvan.app.cli.listing", "Hide half of the labels of a built-in set, and find them again."),
+    "bench": ("sylvan.app.cli.bench", "Compare methods by a protocol; statistics and a report."),
+    "completion": ("sylvan.app.cli.listing", "Print what makes a shell complete commands."),
+}
+_EXAMPLES = """
+Examples:
+  sylvan demo                                                          see what it does
+  sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check    which labels are missing?
+  sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan                learn once,
+  sylvan predict songs.sylvan new.csv -o tags.csv                      predict often
+  sylvan COMMAND --help                                                all options, and more examples
+"""
+
+
+class _Sylvan(click.Group):
+    """Imports a command when it is used, and tells errors in one line unless --debug is given."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            close = get_close_matches(cmd_name, _COMMANDS, n=1)
+            ctx.fail(f"There is no command {cmd_name!r}" + (f"; did you mean {close[0]!r}?" if close else "."))
+        return getattr(import_module(_COMMANDS[cmd_name][0]), cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(_EXAMPLES)
+
+    def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        """Run; what click says about usage in four lines is said in one."""
+        if not extra.pop("standalone_mode", True):
+            return super().main(args, prog_name, standalone_mode=False, **extra)
+        try:
+            sys.exit(super().main(args, prog_name, standalone_mode=False, **extra) or 0)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.UsageError as error:
+            where = f" (see: {error.ctx.command_path} --help)" if error.ctx is not None else ""
+            _end(f"Error: {_one_line(error.format_message())}{where}", error.exit_code)
+        except click.ClickException as error:
+            _end(f"Error: {_one_line(error.format_message())}", error.exit_code)
+        except click.Abort:
+            _end("Stopped.", 130)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        sys.unraisablehook = repeat_interrupt
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                warnings.simplefilter("ignore", FutureWarning)
+                warnings.showwarning = _warn
+                return super().invoke(ctx)
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except BrokenPipeError:  # whoever reads, such as `head`, has seen enough
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing more is to be written at the end)
+            sys.exit(0)
+        except (Exception, KeyboardInterrupt) as error:
+            if ctx.params.get("debug"):
+                traceback.print_exc()
+                sys.exit(_exit_code(error))
+            if _interrupted(error):
+                _end("Stopped.", 130)
+            if isinstance(error, OSError) and error.strerror:
+                text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+            elif isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "rich":
+                text = 'The command line needs rich: pip install "sylvan[cli]"'
+            elif isinstance(error, MemoryError):
+                text = "There is not enough memory. Fewer trees (--trees) or layers (--layers) need less."
+            else:
+                text = str(error).strip() or type(error).__name__
+            _end(f"Error: {_one_line(text)}", _exit_code(error))
+
+
+def _interrupt() -> None:
+    if hasattr(signal, "pthread_kill"):  # wakes the main thread, too
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
+
+
+def repeat_interrupt(lost: Any) -> None:
+    """Repeat a Ctrl-C that came while a library was called back by C, where Python can only report it."""
+    if lost.exc_type is not None and issubclass(lost.exc_type, KeyboardInterrupt):
+        threading.Timer(0.05, _interrupt).start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Say whether Ctrl-C is behind an error: libraries may turn it into one of their own."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _exit_code(error: BaseException) -> int:
+    """Return 2 for what the user can mend in files and options, 1 for what failed."""
+    known = sys.modules.get("sylvan.app.tables.errors")  # not imported here, since it is heavy
+    return 2 if known is not None and isinstance(error, known.TableError) else 1
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _end(text: str, code: int) -> NoReturn:
+    click.echo(text, err=True)
+    sys.exit(code)
+
+
+#: What the library says in terms of Python, in terms of commands.
+_IN_COMMANDS = {
+    "No label was imputed": "No label was filled in: no cell was sure enough. Suggestions rank them all the same; "
+    "--algorithm auto, or --frequency top-rate, fills more."
+}
+
+
+def _warn(message: Any, *args: Any, **options: Any) -> None:
+    text = _one_line(str(message))
+    text = next((ours for beginning, ours in _IN_COMMANDS.items() if text.startswith(beginning)), text)
+    click.echo(f"Warning: {text}", err=True)
+
+
+@click.command(cls=_Sylvan, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="sylvan")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+def sylvan(debug: bool) -> None:
+    """Deep forests for tables whose labels are incomplete."""

@@ -1,0 +1,172 @@
+"""`sylvan predict`: labels of new rows, a part of the file at a time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sylvan.app.cli.options import (
+    FILE,
+    check_free,
+    counting,
+    examples,
+    file_options,
+    force_option,
+    format_of,
+    quiet_option,
+    read_model,
+    say,
+)
+
+_NUMBERS = 1_000_000  # feature values that are read and predicted at a time
+
+
+@examples("""
+sylvan predict songs.sylvan new.csv -o tags.csv
+sylvan predict songs.sylvan new.parquet -o tags.parquet --proba
+sylvan predict songs.sylvan new.csv | head
+""")
+@click.command(short_help="Predict labels of new rows.")
+@click.argument("model", type=FILE)
+@click.argument("data", type=FILE)
+@click.option("--out", "-o", type=FILE, metavar="FILE", help="CSV, TSV or Parquet. Default: CSV on standard output.")
+@click.option(
+    "--proba",
+    is_flag=True,
+    help="Write probabilities instead of labels: of auto, that a label is present, recorded or not; of others, that it "
+    "would be recorded.",
+)
+@file_options
+@force_option
+@quiet_option
+def predict(**options: Any) -> None:
+    """Predict labels (0/1), classes or, with --proba, probabilities for the rows of DATA by a stored MODEL.
+
+    Columns are found by their names; others are left out. Files of any length do: they are read and written in parts.
+    """
+    from sylvan.app.tables import TableWriter  # noqa: PLC0415 (heavy)
+
+    check_free(options["force"], options["out"], inputs=(options["model"], options["data"]))
+    model, schema, about = read_model(options["model"])
+    table = open_rows(options["data"], schema, options, about)
+    unseen: dict[str, list[str]] = {}
+    n_rows, n_positive = 0, 0
+    writer = _Printer() if options["out"] is None else TableWriter(options["out"])
+    with counting("rows", table.n_rows, options["quiet"]) as advance, writer as out:
+        for part in _parts(model, schema, table, options["proba"], unseen):
+            out.write(part)
+            advance(len(part))
+            n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
+    tell_unseen(unseen)
+    if not options["proba"]:
+        tell_few(model, n_rows, n_positive, options["quiet"])
+    if options["out"] is not None:
+        say(f"{n_rows} rows in {options['out']}.", options["quiet"])
+
+
+class _Printer:
+    """Writes a table in parts to standard output."""
+
+    def __init__(self) -> None:
+        self.header = True
+
+    def __enter__(self) -> "_Printer":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def write(self, frame: Any) -> None:
+        """Write further rows."""
+        click.echo(frame.to_csv(index=False, header=self.header, lineterminator="\n"), nl=False)
+        self.header = False
+
+
+def _positives(part: Any, model: Any) -> int:
+    """Return how many labels are predicted in a part of the rows."""
+    return int(part.iloc[:, 1:].to_numpy().sum()) if model._fitted.kind == "multilabel" else 0  # noqa: SLF001
+
+
+def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
+    """Say that hardly any label was predicted, compared with those that were recorded, and what to do."""
+    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what the model knows of its rows)
+        return
+    recorded = model._fitted.labels.observed.sum(axis=1).mean()  # noqa: SLF001
+    if n_rows and n_positive < 0.5 * recorded * n_rows:
+        say(
+            f"Only {n_positive / n_rows:.2f} labels are predicted for each row, where {recorded:.2f} were recorded in "
+            f"the fit: {_why_few(model)} at the fit predicts more; --proba writes probabilities.",
+            quiet,
+        )
+
+
+def _why_few(model: Any) -> str:
+    if model.calibration_ is not None:
+        threshold = float(model._fitted.thresholds.max())  # noqa: SLF001 (one for all labels)
+        return f"few are sure enough, or these rows are unlike those of the fit; a --threshold below {threshold:.2g}"
+    halves = model.label_frequency_ is not None and model.decision_threshold != "calibrated"
+    lower = "--threshold calibrated" if halves else "a smaller --threshold"
+    return f"where positives are missing, probabilities are low; {lower}"
+
+
+def open_rows(path: Path, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> Any:
+    """Open a table of new rows, and say what does not fit the model."""
+    from sylvan.app.tables import open_table  # noqa: PLC0415
+    from sylvan.app.tables.errors import some  # noqa: PLC0415
+
+    table = open_table(path, missing=schema.missing, **format_of(options, about))
+    schema.check_columns(table.columns, str(path))
+    new = schema.new_columns(table.columns)
+    if new:
+        say(f"Columns that the model does not know are left out: {some(new)}.", options["quiet"])
+    return table
+
+
+def text_columns(schema: Any) -> list[str]:
+    """Return the columns that are read as text."""
+    return [*schema.categories, *([schema.id] if schema.id else []), *schema.labels.columns]
+
+
+def tell_unseen(unseen: dict[str, list[str]]) -> None:
+    """Warn of categories that the model has not seen."""
+    from sylvan.app.tables.errors import some  # noqa: PLC0415
+
+    for name, values in unseen.items():
+        click.echo(
+            f"Warning: column {name!r} has values that the model has not seen, taken as missing: {some(values)}.",
+            err=True,
+        )
+
+
+def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, list[str]]) -> Iterator[Any]:
+    import pandas as pd  # noqa: PLC0415
+
+    wanted = [*schema.features, *([schema.id] if schema.id in table.columns else [])]
+    size = max(100, _NUMBERS // (len(schema.features) + 4 * model.n_labels_))
+    for frame in table.chunks(size, wanted, text_columns(schema)):
+        X = schema.features_of(frame, unseen)
+        found = label_table(model, X, proba)
+        name = schema.id if schema.id in frame else "row"
+        index = pd.Series(frame[name] if schema.id in frame else frame.index, index=frame.index)
+        while name in found:  # a label has the same name
+            name += "_"
+        yield pd.concat([index.rename(name), found], axis=1)
+
+
+def label_table(model: Any, X: Any, proba: bool) -> Any:
+    """Return predictions, or probabilities, as a table with names."""
+    import pandas as pd  # noqa: PLC0415
+
+    values = model.predict_proba(X).round(6) if proba else model.predict(X)
+    if values.ndim == 1:
+        return pd.DataFrame({"prediction": values}, index=X.index)
+    return pd.DataFrame(values, index=X.index, columns=_names(model))
+
+
+def _names(model: Any) -> list[str]:
+    """Return what labels, or classes, are called."""
+    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what its labels were)
+        return [str(name) for name in model.classes_]
+    names = getattr(model, "label_names_in_", None)
+    return [f"label_{j}" for j in range(model.n_labels_)] if names is None else [str(name) for name in names]

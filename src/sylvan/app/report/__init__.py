@@ -1,0 +1,124 @@
+"""The report of a fit: one self-contained HTML page on what a model found, and how far to trust it.
+
+For readers who know their data and not the algorithm. Each section is made by a short function; one that makes no
+sense for the model is left out, and the page says so at its end.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sylvan.app.report.findings import Findings, Given, NotHere
+from sylvan.app.report.inside import show_features, show_making, show_rules
+from sylvan.app.report.learning import show_calibration, show_layers, show_missing_labels
+from sylvan.app.report.opening import describe_data, show_scores, summarise
+from sylvan.app.report.results import show_recovery, show_suggestions
+from sylvan.app.report.words import bullets, many, note
+from sylvan.pages.page import Page
+
+__all__ = ["write_report"]
+
+_LOG = logging.getLogger(__name__)
+
+
+def write_report(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    X: Any = None,
+    Y: Any = None,
+    suggestions: pd.DataFrame | None = None,
+    recovery: pd.DataFrame | None = None,
+    scores: Any = None,
+    title: str | None = None,
+    facts: Mapping[Any, Any] | None = None,
+    warnings: Iterable[object] = (),
+) -> Path:
+    """Write the report of a fit as one HTML page that needs nothing else.
+
+    Parameters
+    ----------
+    model : DeepForestClassifier
+        A fitted one. Of classes, sections on missing labels are left out.
+    path : path-like
+        The page; it is replaced in one step.
+    X, Y : tables, optional
+        The training data, to describe features and unknown cells. Without them the page says what the model knows.
+    suggestions : DataFrame, optional
+        From `model.suggest_labels`; None: what that gives by itself, or the best 50 if that is nothing.
+    recovery : DataFrame, optional
+        From `model.check_recovery`.
+    scores : dict or DataFrame, optional
+        Measures on test data.
+    title : str, optional
+        Heading of the page.
+    facts : dict, optional
+        What else a reader should know: names of files, the command, times, versions.
+    warnings : iterable of str, optional
+        What a reader must not miss, such as warnings of the fit: put at the top.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sylvan import slcforest
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> from sylvan.app.report import write_report
+    >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
+    >>> X, Y = X[:200], hide_positives(Y[:200], 0.5, random_state=0)
+    >>> model = slcforest(20, max_layers=2, threshold_on="scaled", random_state=0).fit(X, Y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report(model, Path(folder) / "report.html", X=X, Y=Y).read_text(encoding="utf-8")
+    >>> "Labels found missing" in page
+    True
+    """
+    found = Findings(model)
+    given = Given(X, Y, suggestions, recovery, scores, facts)
+    page = Page(title or "Report of a fit", _subtitle(found))
+    for text in [warnings] if isinstance(warnings, str) else warnings:
+        page.warn(text)
+    left_out: list[str] = []
+    for name, part in _SECTIONS:
+        try:
+            part(page, found, given)
+        except NotHere as reason:
+            left_out.append(f"{name}: {reason}.")
+        except Exception as error:
+            _LOG.warning("The section %s could not be made", name, exc_info=True)
+            page.add(note(f"The section “{name}” could not be made ({type(error).__name__}: {error})."))
+    if left_out:
+        page.section("What is not on this page")
+        page.add(bullets(left_out))
+    return page.write(path)
+
+
+def _subtitle(found: Findings) -> str:
+    labels = many(len(found.labels), "label")
+    if found.kind != "multilabel":
+        labels = many(len(found.model.classes_), "class", "classes")
+    sizes = [many(found.n_rows, "row"), many(found.model.n_features_in_, "feature"), labels]
+    return ", ".join([*sizes, many(found.model.n_layers_, "layer")])
+
+
+_SECTIONS: tuple[tuple[str, Callable[[Page, Findings, Given], None]], ...] = (
+    ("Summary", summarise),
+    ("Data", describe_data),
+    ("Layers", show_layers),
+    ("Labels found missing", show_missing_labels),
+    ("Calibration", show_calibration),
+    ("Suggestions", show_suggestions),
+    ("Check by hiding", show_recovery),
+    ("Scores on test data", show_scores),
+    ("Rules", show_rules),
+    ("Important features", show_features),
+    ("How it was made", show_making),
+)

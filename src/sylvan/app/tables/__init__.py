@@ -1,0 +1,26 @@
+"""Tables that people have: files of features and labels become what a model learns from, and are written back.
+
+`read_training_table` reads a CSV, TSV, Parquet or ARFF file, finds its label columns by name, pattern or range, encodes
+text columns and remembers how (`TableSchema`), so that `TableSchema.features_of` can do the same with new rows. What is
+wrong in a file is said in one line (`TableError`), with row and column. The command line is made of it.
+"""
+
+from sylvan.app.tables.columns import choose_columns
+from sylvan.app.tables.errors import TableError
+from sylvan.app.tables.files import open_table
+from sylvan.app.tables.labels import LabelCells
+from sylvan.app.tables.output import TableWriter, write_completed
+from sylvan.app.tables.schema import TableSchema
+from sylvan.app.tables.training import TrainingTable, read_training_table
+
+__all__ = [
+    "LabelCells",
+    "TableError",
+    "TableSchema",
+    "TableWriter",
+    "TrainingTable",
+    "choose_columns",
+    "open_table",
+    "read_training_table",
+    "write_completed",
+]

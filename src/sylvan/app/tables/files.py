@@ -1,0 +1,474 @@
+"""Files of rows and columns: what they hold, read as a whole or in parts.
+
+A reader knows its columns and rows before it reads any, reads the columns it is asked for, and gives text columns as
+text: an identifier "007" stays what it is.
+"""
+
+import codecs
+import csv
+import gzip
+import os
+import re
+import warnings
+import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+import numpy as np
+import pandas as pd
+
+from sylvan.app.tables.errors import TableError, some
+
+#: Words for 0 and 1 in a label.
+BITS = {"1": 1.0, "true": 1.0, "yes": 1.0, "y": 1.0, "t": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "n": 0.0, "f": 0.0}
+_NO_CELLS = (list, tuple, dict, set, bytes, np.ndarray)
+#: Cells that mean "missing", beside those that the user names.
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+_ENDINGS = {
+    ".csv": "delimited",
+    ".tsv": "delimited",
+    ".tab": "delimited",
+    ".txt": "delimited",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arff": "arff",
+}
+_DELIMITERS = ",\t;|"
+_ENCODING_HINT = "is not in {encoding}: say --encoding latin-1, cp1252 or utf-16, whichever it is, or save it as UTF-8."
+
+
+class Table(Protocol):
+    """A file of rows."""
+
+    path: Path
+
+    def changed(self) -> bool:
+        """Say whether the file is another one than when it was opened."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+    def chunks(
+        self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows in frames of at most `size`; `text` columns as text, all of them as written if `raw`."""
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    encoding: str = "utf-8",
+    missing: Collection[str] = (),
+) -> Table:
+    """Open a table by the ending of its name: `.csv`, `.tsv`, `.parquet`, `.arff`, the text formats also with `.gz`.
+
+    Parameters
+    ----------
+    path : str or path
+    delimiter : str or None, default=None
+        What is between the cells of a text file; None: a tab in `.tsv`, else found in the first line.
+    decimal : str, default="."
+        The decimal sign.
+    encoding : str, default="utf-8"
+    missing : collection of str
+        Cells that mean "missing" beside the usual ones.
+
+    Returns
+    -------
+    Table
+        With `columns`, `n_rows` and `chunks`.
+
+    Raises
+    ------
+    TableError
+        If there is no such file, or it is not a table; the message says what is wrong and where.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise TableError(f"{path} is a folder; a file is needed.")
+    if not path.exists():
+        near = _near_files(path)
+        raise TableError(f"There is no file {path}" + (f"; did you mean {some(near)}?" if near else "."))
+    if not os.access(path, os.R_OK):
+        raise TableError(f"{path} cannot be read: permission denied.")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path} is empty.")
+    name = path.name.lower().removesuffix(".gz")
+    kind = _ENDINGS.get(Path(name).suffix)
+    if kind is None:
+        raise TableError(f"{path}: unknown kind of file; tables end in {', '.join(_ENDINGS)} (text also with .gz).")
+    if len(decimal) != 1:
+        raise TableError(f"--decimal is one character, got {decimal!r}.")
+    if kind == "parquet":
+        return _Parquet(path, missing)
+    if kind == "arff":
+        return _Arff(path, missing)
+    return _Delimited(path, _delimiter(path, delimiter, encoding), decimal, encoding, missing)
+
+
+def _near_files(path: Path) -> list[str]:
+    from difflib import get_close_matches  # noqa: PLC0415 (only for a message)
+
+    folder = path.parent
+    names = [each.name for each in folder.iterdir() if each.is_file()] if folder.is_dir() else []
+    return [str(folder / name) for name in get_close_matches(path.name, names, n=1, cutoff=0.7)]
+
+
+def _encoding(name: str) -> str:
+    """Return the name of an encoding as Python has it; UTF-8 as the one that skips a byte order mark."""
+    try:
+        found = codecs.lookup(name).name
+        "".encode(found)  # some are not of text
+    except LookupError:
+        raise TableError(f"There is no encoding {name!r}; some are utf-8, latin-1, cp1252, utf-16.") from None
+    return "utf-8-sig" if found == "utf-8" else found
+
+
+def _open_text(path: Path, encoding: str) -> TextIO:
+    encoding = _encoding(encoding)
+    if path.name.lower().endswith(".gz"):
+        return gzip.open(path, "rt", encoding=encoding, newline="")
+    return path.open("r", encoding=encoding, newline="")
+
+
+class _reading:
+    """Turns the errors of reading a text file into one line."""
+
+    def __init__(self, path: Path, encoding: str) -> None:
+        self.path, self.encoding = path, encoding
+
+    def __enter__(self) -> None:
+        self._limit = csv.field_size_limit(2**31 - 1)  # of one cell
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        csv.field_size_limit(self._limit)
+        if isinstance(error, UnicodeError):
+            raise TableError(f"{self.path} {_ENCODING_HINT.format(encoding=self.encoding)}") from error
+        if isinstance(error, (EOFError, gzip.BadGzipFile, zlib.error)):
+            raise TableError(f"{self.path} is not a complete gzip file.") from error
+        if isinstance(error, csv.Error):
+            raise TableError(f"{self.path} is not a table of text: {error}.") from error
+
+
+def _first_record(file: TextIO) -> str:
+    """Return the first line that is not blank, with those that a quoted name goes on in."""
+    record = ""
+    for line in file:
+        record += line
+        if record.strip() and record.count('"') % 2 == 0:
+            break
+        if not record.strip():
+            record = ""
+    return record
+
+
+def _delimiter(path: Path, given: str | None, encoding: str) -> str:
+    """Return the delimiter: the one that is given, that of the ending, or the one that the first line has most of."""
+    with _reading(path, encoding), _open_text(path, encoding) as file:
+        line = _first_record(file)
+    if "\0" in line:
+        raise TableError(f"{path} is not a table of text.")
+    bare = re.sub(r'"[^"]*"', "", line)
+    counts = {sign: bare.count(sign) + 1 for sign in _DELIMITERS}
+    best = max(_DELIMITERS, key=lambda sign: counts[sign])
+    if given is not None:
+        given = {"\\t": "\t", "tab": "\t"}.get(given, given)
+        if len(given) != 1 or not given.isascii() or given in '"\r\n':
+            raise TableError(f"--delimiter is one character (or tab), got {given!r}.")
+        if counts.get(given, line.count(given) + 1) == 1 and counts[best] > 1:
+            raise TableError(f"{path}: the first line has no {given!r}; its cells seem to be separated by {best!r}.")
+        return given
+    usual = "\t" if path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
+    return usual if counts[usual] > 1 else best
+
+
+class _Unchanged:
+    """Remembers what a file looked like."""
+
+    path: Path
+    _state: tuple[int, int]
+
+    def _remember(self) -> None:
+        self._state = self._look()
+
+    def _look(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns
+
+    def changed(self) -> bool:
+        """Say whether the file is another one than when it was opened."""
+        return not self.path.exists() or self._look() != self._state
+
+
+@dataclass
+class _Delimited(_Unchanged):
+    """Text with a delimiter."""
+
+    path: Path
+    delimiter: str
+    decimal: str
+    encoding: str
+    missing: Collection[str] = ()
+    unnamed: bool = False
+
+    def __post_init__(self) -> None:
+        self._remember()
+
+    @cached_property
+    def columns(self) -> list[str]:
+        with _reading(self.path, self.encoding), _open_text(self.path, self.encoding) as file:
+            header = next((row for row in csv.reader(file, delimiter=self.delimiter, skipinitialspace=True) if row), [])
+        names = [name.strip() for name in header]
+        if not any(names):
+            raise TableError(f"{self.path}: the first line has no names of columns.")
+        if names[0] == "" and "" not in names[1:]:
+            self.unnamed = True
+            names[0] = UNNAMED  # the index that pandas writes without a name
+        if "" in names:
+            raise TableError(f"{self.path}: column {names.index('') + 1} has no name in the first line.")
+        _check_distinct(self.path, names)
+        return names
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows. All are looked at: pandas would fill short rows with missing cells and say nothing."""
+        wanted = len(self.columns)
+        number = -1
+        with _reading(self.path, self.encoding), _open_text(self.path, self.encoding) as file:
+            for line, n_cells in _cells_by_line(file, self.delimiter, wanted == 1):
+                number += 1
+                if n_cells != wanted:
+                    raise TableError(
+                        f"{self.path}: line {line} has {_cells(n_cells)}, the first line {wanted}; is the delimiter "
+                        f"{self.delimiter!r}, and is text with a delimiter in quotes?"
+                    )
+        if number < 1:
+            raise TableError(f"{self.path} has no rows below its first line.")
+        return number
+
+    def chunks(
+        self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows in frames."""
+        _ = self.n_rows  # checks the file
+        wanted = _wanted(self.columns, columns)
+        as_text = set(wanted if raw else text)
+        options: dict[str, Any] = {
+            "sep": self.delimiter, "decimal": self.decimal, "names": self.columns, "header": 0, "usecols": wanted,
+            "dtype": dict.fromkeys(as_text & set(wanted), str), "encoding": _encoding(self.encoding),
+            "skipinitialspace": True, "index_col": False, "low_memory": False, "chunksize": size,
+            "skip_blank_lines": len(self.columns) > 1,
+        }  # fmt: skip
+        if raw:
+            options |= {"na_filter": False}
+        else:
+            # In text only an empty cell is missing for sure: "NA" may be a name.
+            marks = {True: ["", *_not_bits(self.missing)], False: [*MISSING, *self.missing]}
+            options |= {"na_values": {name: marks[name in as_text] for name in wanted}, "keep_default_na": False}
+        first = 0
+        with warnings.catch_warnings(), _reading(self.path, self.encoding):
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            try:
+                found = pd.read_csv(self.path, **options)
+                for part in [found] if size is None else found:
+                    yield _numbered(part[wanted], first)
+                    first += len(part)
+            except pd.errors.ParserError as error:
+                raise TableError(f"{self.path} cannot be read: {str(error).strip()}") from error
+
+
+def _wanted(columns: list[str], chosen: Collection[str] | None) -> list[str]:
+    if chosen is None:
+        return columns
+    chosen = set(chosen)
+    return [name for name in columns if name in chosen]
+
+
+def _not_bits(marks: Collection[str]) -> list[str]:
+    """Return the marks of missing values that do not mean 0 or 1 in a label."""
+    return [mark for mark in marks if mark.strip().lower() not in BITS]
+
+
+#: The name of a first column that has none.
+UNNAMED = "unnamed"
+
+
+def _cells(number: int) -> str:
+    return "1 cell" if number == 1 else f"{number} cells"
+
+
+def _cells_by_line(file: TextIO, delimiter: str, blank: bool) -> Iterator[tuple[int, int]]:
+    """Yield each row's line number and number of cells; lines are counted quickly until there is a quote."""
+    lines = enumerate(file, start=1)
+    for number, line in lines:
+        if '"' in line:
+            break
+        if "\0" in line:
+            raise csv.Error("there is a NUL character in it")
+        if blank or line.strip("\r\n"):
+            yield number, line.count(delimiter) + 1
+    else:
+        return
+
+    def rest() -> Iterator[str]:
+        yield line
+        yield from (text for _, text in lines)
+
+    reader = csv.reader(rest(), delimiter=delimiter, skipinitialspace=True)
+    for row in reader:
+        if blank or row:
+            yield number - 1 + reader.line_num, len(row)
+
+
+def _check_distinct(path: Path, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1}, key=names.index)
+        where = [str(at + 1) for at, name in enumerate(names) if name == twice[0]]
+        raise TableError(f"{path}: columns {' and '.join(where)} have the same name {twice[0]!r}; names must differ.")
+
+
+def _numbered(frame: pd.DataFrame, first: int) -> pd.DataFrame:
+    """Number the rows from 1, as people do."""
+    frame.index = pd.RangeIndex(first + 1, first + 1 + len(frame))
+    return frame
+
+
+class _Parquet(_Unchanged):
+    """A Parquet file, read in batches."""
+
+    def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
+        self.missing = missing
+        try:
+            from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise TableError('Reading Parquet files needs pyarrow: pip install "sylvan[parquet]"') from error
+        self.path = path
+        self._remember()
+        try:
+            self._file = parquet.ParquetFile(path)
+        except (ArrowInvalid, OSError) as error:
+            raise TableError(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from error
+        names = [str(name) for name in self._file.schema_arrow.names]
+        _check_distinct(path, names)
+        self.unnamed = "__index_level_0__" in names
+        self.columns = [*([UNNAMED] if self.unnamed else []), *(n for n in names if not n.startswith("__index_level_"))]
+        self.n_rows = self._file.metadata.num_rows
+        if not self.n_rows:
+            raise TableError(f"{path} has no rows.")
+
+    def chunks(
+        self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows in frames; values keep their types, but for those of text columns."""
+        wanted = _wanted(self.columns, columns)
+        first = 0
+        stored = ["__index_level_0__" if self.unnamed and name == UNNAMED else name for name in wanted]
+        batches = self._file.iter_batches(batch_size=size or max(self.n_rows, 1), columns=stored)
+        while True:
+            try:
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                frame = batch.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype if raw else None)[stored]
+            except Exception as error:
+                raise TableError(f"{self.path} is damaged: {str(error).splitlines()[0]}") from error
+            frame.columns = pd.Index(wanted)
+            if not raw:
+                frame = _cleaned(frame, text, self.missing)
+            yield _numbered(frame, first)
+            first += len(frame)
+        if first != self.n_rows:
+            raise TableError(f"{self.path} is damaged: it says that it has {self.n_rows} rows, and has {first}.")
+
+
+def _cleaned(frame: pd.DataFrame, text: Collection[str], missing: Collection[str]) -> pd.DataFrame:
+    text = set(text)
+    columns = {}
+    for name in frame.columns:
+        marks = ["", *_not_bits(missing)] if name in text else missing
+        column = frame[name].mask(marked(frame[name], marks))
+        columns[name] = as_text(column) if name in text else column
+    return pd.DataFrame(columns)
+
+
+def marked(column: pd.Series, missing: Collection[str]) -> Any:
+    """Return which cells hold a mark of missing values."""
+    if not missing:
+        return np.zeros(len(column), dtype=bool)
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = pd.to_numeric(pd.Series(list(missing), dtype=object), errors="coerce").dropna()
+        return column.isin(numbers.tolist()).to_numpy(dtype=bool)
+    return as_text(column).isin(list(missing)).to_numpy(dtype=bool)
+
+
+def as_text(column: pd.Series) -> pd.Series:
+    """Return values as text; whole numbers without a fraction, missing ones missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_text(pd.Series([1.0, None])).tolist()
+    ['1', nan]
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    missing = column.isna()
+    if column.dtype == object:
+        odd = [value for value in column[~missing].head(100) if isinstance(value, _NO_CELLS)]
+        if odd:
+            raise TableError(
+                f"Column {column.name!r} holds a {type(odd[0]).__name__} in a cell; make text or numbers of it, or "
+                f"leave it out (--drop {column.name!r})."
+            )
+    text = column.astype(str)
+    if pd.api.types.is_float_dtype(column):
+        whole = (column == column.round()) & (column.abs() < 2**53)
+        text = text.mask(whole.to_numpy(dtype=bool, na_value=False), text.str.removesuffix(".0"))
+    return text.mask(missing, np.nan)
+
+
+class _Arff(_Unchanged):
+    """An ARFF file; nominal values are text."""
+
+    def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
+        from sylvan.datasets.arff import read_arff_columns  # noqa: PLC0415 (scikit-learn is heavy)
+
+        self.path, self.missing = path, missing
+        self._remember()
+        try:
+            self._frame, self.known_labels = read_arff_columns(path)
+        except (ValueError, ImportError) as error:
+            raise TableError(str(error)) from error
+        self.columns = [str(name) for name in self._frame.columns]
+        self.n_rows = len(self._frame)
+
+    def chunks(
+        self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows in frames."""
+        wanted = _wanted(self.columns, columns)
+        for first in range(0, self.n_rows, size or self.n_rows):
+            frame = self._frame[wanted].iloc[first : first + (size or self.n_rows)].copy()
+            frame = _with_integers(frame) if raw else _cleaned(frame, text, self.missing)
+            yield _numbered(frame, first)
+
+
+def _with_integers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns of whole numbers as such: ARFF does not tell 5 from 5.0, but a table that is written does."""
+    for name in frame.columns:
+        values = frame[name]
+        if pd.api.types.is_float_dtype(values):
+            known = values.dropna()
+            if ((known == known.round()) & (known.abs() < 2**53)).all():
+                frame[name] = values.astype("Int64")
+    return frame

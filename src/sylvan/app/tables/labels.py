@@ -1,0 +1,181 @@
+"""What people write into label cells: 0/1, yes/no, lists of names, classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sylvan.app.tables.errors import TableError, some
+from sylvan.app.tables.files import BITS, MISSING
+
+_MISSING = frozenset(MISSING)
+_EMPTY_LIST = ("", "?", "nan", "<NA>")  # the last two are what pandas calls an empty cell; "NA" may be a label
+
+
+KINDS = ("bits", "lists", "classes")
+
+
+@dataclass(frozen=True)
+class LabelCells:
+    """How the labels of a table are written, so that they can be read, and written in the same way.
+
+    Parameters
+    ----------
+    columns : list of str
+        Columns of the labels; one if there are classes or lists.
+    kind : {"bits", "lists", "classes"}, default="bits"
+        A column of 0/1 for each label; one column of lists of names; one column of classes.
+    separator : str, default=";"
+        What is between the names of a list.
+    blank : {"unknown", "zero"}, default="unknown"
+        What an empty cell means.
+    names : list of str, optional
+        Labels, where lists may name no others.
+    own_words : dict of str to int
+        Further words for 1 and 0, in lower case.
+    words : dict of str to str
+        For each column of 0/1 the word that stands for 1, found by `read`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan.app.tables import LabelCells
+    >>> LabelCells(["a", "b"]).read(pd.DataFrame({"a": ["yes", "no"], "b": ["0", None]}))
+         a    b
+    0  1.0  0.0
+    1  0.0  NaN
+    >>> LabelCells(["tags"], "lists", blank="zero").read(pd.DataFrame({"tags": ["red;big", None]}))
+       red  big
+    0    1    1
+    1    0    0
+    """
+
+    columns: list[str]
+    kind: str = "bits"
+    separator: str = ";"
+    blank: str = "unknown"
+    names: list[str] | None = None
+    own_words: dict[str, int] = field(default_factory=dict)
+    words: dict[str, str] = field(default_factory=dict, compare=False)
+
+    def read(self, frame: pd.DataFrame) -> Any:
+        """Return the labels: a table of 0/1, with NaN where one is unknown, or a column of classes."""
+        if self.kind == "lists":
+            return self._read_lists(frame[self.columns[0]])
+        if self.kind == "classes":
+            return self._read_classes(frame[self.columns[0]])
+        table = pd.DataFrame({name: self._read_bits(frame[name]) for name in self.columns}, index=frame.index)
+        return table if table.isna().to_numpy().any() else table.astype(np.int64)
+
+    def _read_bits(self, column: pd.Series) -> np.ndarray:
+        codes, distinct = pd.factorize(column)
+        bits = np.empty(len(distinct) + 1)
+        bits[-1] = np.nan if self.blank == "unknown" else 0.0  # factorize gives -1 to missing cells
+        for at, value in enumerate(distinct):
+            bits[at] = bit = _bit(value, self.blank, self.own_words)
+            if bit == bit and bit not in (0.0, 1.0):
+                row = column.index[int(np.flatnonzero(codes == at)[0])]
+                raise TableError(self._not_a_bit(str(column.name), value, row))
+            if bit == 1.0:
+                self.words.setdefault(str(column.name), str(value).strip())
+        return bits[codes]
+
+    def _not_a_bit(self, name: str, value: Any, row: Any) -> str:
+        text = f"Label {name!r} has the value {str(value)[:60]!r} in row {row}; labels are 0/1, yes/no or true/false"
+        if len(self.columns) == 1:
+            return f"{text}. If the column holds classes, add --classes; if lists, --label-separator ';'."
+        return f"{text}, empty where unknown; --positive and --negative name other words."
+
+    def _read_lists(self, column: pd.Series) -> pd.DataFrame:
+        column = column.mask(column.astype(object).map(lambda text: str(text).strip() in _EMPTY_LIST))
+        parts = column.astype(object).where(column.notna(), "").map(self._split)
+        long = parts.explode().dropna()
+        seen = list(dict.fromkeys(long.tolist()))
+        if not seen and self.names is None:
+            raise TableError(f"Column {self.columns[0]!r} holds no label at all.")
+        names = seen if self.names is None else self.names
+        known = set(names)
+        new = [name for name in seen if name not in known]
+        if new:
+            row = long.index[int(np.flatnonzero((long == new[0]).to_numpy())[0])]
+            raise TableError(f"Column {self.columns[0]!r} has the label {new[0]!r} in row {row}, which is new.")
+        table = np.zeros((len(column), len(names)))
+        at = pd.Index(names).get_indexer(pd.Index(long))
+        table[column.index.get_indexer(long.index), at] = 1.0
+        if self.blank == "unknown":
+            table[column.isna().to_numpy()] = np.nan
+        made = pd.DataFrame(table, index=column.index, columns=names)
+        return made if np.isnan(table).any() else made.astype(np.int64)
+
+    def _split(self, text: str) -> list[str]:
+        return [part.strip() for part in str(text).split(self.separator) if part.strip()]
+
+    def _read_classes(self, column: pd.Series) -> pd.Series:
+        empty = column.isna()
+        if empty.any():
+            raise TableError(
+                f"The class in column {column.name!r} is empty in {int(empty.sum())} rows, first in row "
+                f"{empty.idxmax()}; remove these rows first."
+            )
+        return column.astype(str)
+
+    def completed(self, frame: pd.DataFrame, row: np.ndarray, labels: Sequence[str]) -> pd.DataFrame:
+        """Return the cells, as written in the file, with labels added; `row` are positions in the frame."""
+        frame = frame.copy()
+        if self.kind == "lists":
+            column = frame[self.columns[0]].astype(object).tolist()
+            for at, label in zip(row, labels):
+                old = self._split("" if column[at] is None or str(column[at]).strip() in _EMPTY_LIST else column[at])
+                column[at] = self.separator.join([*old, label])
+            frame[self.columns[0]] = column
+            return frame
+        wanted = np.asarray(labels, dtype=object)
+        for name in dict.fromkeys(labels):
+            values = frame[name].copy()
+            one: Any = self.words.get(name, "1")
+            if pd.api.types.is_bool_dtype(values):
+                one = True
+            elif pd.api.types.is_numeric_dtype(values):
+                one = 1
+            values.iloc[row[wanted == name]] = one
+            frame[name] = values
+        return frame
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `LabelCells(**...)` needs, for a model file."""
+        return {
+            "columns": self.columns, "kind": self.kind, "separator": self.separator, "blank": self.blank,
+            "names": self.names, "own_words": self.own_words,
+        }  # fmt: skip
+
+
+def _bit(value: Any, blank: str, own_words: dict[str, int]) -> float:
+    """Return 0.0, 1.0, NaN for a missing mark, or 2.0 for something else."""
+    text = str(value).strip()
+    lowered = text.lower()
+    if lowered in own_words:
+        return float(own_words[lowered])
+    if lowered in BITS:
+        return BITS[lowered]
+    if text in _MISSING:
+        return np.nan if blank == "unknown" else 0.0
+    try:
+        number = float(text.replace(",", "."))
+    except ValueError:
+        return 2.0
+    return number if number in (0.0, 1.0) else 2.0
+
+
+def check_labels(labels: Any) -> None:
+    """Refuse labels that nothing can be learned from."""
+    if isinstance(labels, pd.Series):
+        if labels.nunique() < 2:
+            raise TableError(
+                f"Column {labels.name!r} has one class only, {labels.iloc[0]!r}; there is nothing to learn."
+            )
+        return
+    positives = (labels == 1).sum()
+    if not positives.any():
+        raise TableError(f"No label is positive in any row: {some(list(labels.columns))}.")

@@ -1,0 +1,299 @@
+"""Read what a model is fitted with: one file, or one of features and one of labels."""
+
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sylvan.app.tables.columns import choose_columns
+from sylvan.app.tables.errors import TableError, some
+from sylvan.app.tables.files import UNNAMED, Table, as_text, open_table
+from sylvan.app.tables.labels import LabelCells, check_labels
+from sylvan.app.tables.schema import TableSchema, learn_features
+
+_LABEL_PREFIX = "label:*"
+NO_ID = "-"
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """Features and labels of the same rows.
+
+    Attributes
+    ----------
+    X : DataFrame of floats; its index has the rows' names (or numbers from 1)
+    Y : DataFrame of 0/1 and NaN, or Series of classes
+    schema : TableSchema
+    source : the file that the labels are in
+    source_rows : position of each row in that file
+    notes : what was decided on the way, a line each
+    """
+
+    X: pd.DataFrame
+    Y: Any
+    schema: TableSchema
+    source: Table
+    source_rows: pd.Index
+    notes: list[str]
+
+
+def read_training_table(
+    path: str | os.PathLike[str],
+    labels: str | Iterable[str] | None = None,
+    *,
+    label_file: str | os.PathLike[str] | None = None,
+    id: str | None = None,
+    drop: str | Iterable[str] = (),
+    categorical: str | Iterable[str] = (),
+    missing: Iterable[str] = (),
+    blank: str | None = None,
+    classes: bool = False,
+    separator: str | None = None,
+    positive: Iterable[str] = (),
+    negative: Iterable[str] = (),
+    **file_options: Any,
+) -> TrainingTable:
+    """Read features and labels.
+
+    Parameters
+    ----------
+    path : str or path
+        File of the rows (`open_table` says which kinds).
+    labels : str, list of str or None, default=None
+        Label columns, as `choose_columns` understands them. None: those that begin with ``label:``, those that Mulan's
+        XML file beside an ARFF file names, or all columns of `label_file`.
+    label_file : str or path, optional
+        A second file that has the labels. Its rows are found by the column `id`, if both have it, else by their order.
+    id : str or None, default=None
+        Column that names rows. None: a column "id", if its values are distinct; "-": none.
+    drop : str or list of str
+        Columns to leave out.
+    categorical : str or list of str
+        Columns to take as categories, even if they hold numbers.
+    missing : iterable of str
+        Marks of missing values beside the usual ones.
+    blank : {"unknown", "zero"} or None, default=None
+        What an empty label cell means; None: unknown, but "no labels" in a column of lists.
+    classes : bool, default=False
+        Whether the one label column holds classes.
+    separator : str, optional
+        What is between names if the one label column holds lists of labels.
+    positive, negative : iterable of str
+        Words for 1 and 0 in label cells, beside yes/no and true/false.
+    **file_options : delimiter, decimal, encoding of `open_table`
+
+    Returns
+    -------
+    TrainingTable
+
+    Raises
+    ------
+    TableError
+        If something is wrong with a file, or with what was said about it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sylvan.app.tables import read_training_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "songs.csv"
+    ...     _ = path.write_text("id,tempo,mode,tag_a,tag_b\\ns1,120,major,1,0\\ns2,60,minor,0,1\\ns3,,minor,0,1\\n")
+    ...     songs = read_training_table(path, "tag_*")
+    >>> songs.X
+        tempo  mode
+    s1  120.0   0.0
+    s2   60.0   1.0
+    s3    NaN   1.0
+    >>> songs.schema.categories
+    {'mode': ['major', 'minor']}
+    """
+    marks = list(missing)
+    table = open_table(path, missing=marks, **file_options)
+    notes: list[str] = []
+    dropped = set(choose_columns(table.columns, drop, "--drop"))
+    columns = [name for name in table.columns if name not in dropped]
+    other = None if label_file is None else open_table(label_file, missing=marks, **file_options)
+    name = _id_column(table, columns, id, notes)
+    if other is None:
+        chosen = _label_columns(table, columns, labels)
+    else:
+        chosen = _label_columns_of_file(other, labels, name)
+    if other is not None and name not in other.columns:
+        if id not in (None, NO_ID):
+            raise TableError(f"{label_file} has no column {name!r} (--id); its columns are {some(other.columns, 8)}.")
+        if id is None:
+            ways = "(its name must be the same in both), or --id - to match them by their order"
+            _refuse_order(table, other, chosen if labels else (), "say --id {0} to match rows by it " + ways)
+        notes.append("Labels are matched to rows by their order.")
+    if name in chosen:
+        raise TableError(f"Column {name!r} names the rows (--id) and is a label, too; choose one.")
+    words = {word.strip().lower(): 1 for word in positive} | {word.strip().lower(): 0 for word in negative}
+    cells = _cells(chosen, classes, separator, blank, words)
+    labelled = set(chosen)
+    features = [each for each in columns if each != name and (other is not None or each not in labelled)]
+    both = [each for each in features if each in labelled]
+    if both:
+        raise TableError(f"{path} has columns of the same name as labels in {label_file}: {some(both)}; --drop them.")
+    if not features:
+        raise TableError(f"{path} has no feature column beside labels{' and id' if name else ''}.")
+    used = set(features)
+    forced = [each for each in choose_columns(table.columns, categorical, "--categorical") if each in used]
+    text = [*forced, *([name] if name else []), *(chosen if other is None else [])]
+    frame = _whole(table, columns, text)
+    rows = _row_names(frame, name, str(path))
+    categories, more = learn_features(frame[features], forced, marks)
+    schema = TableSchema(features, cells, name, categories, marks)
+    X = schema.features_of(frame).set_axis(rows)
+    if other is None:
+        source, source_rows = table, pd.Index(range(len(frame)))
+        Y = cells.read(frame)
+    else:
+        source = other
+        Y, source_rows = _join(other, cells, name, rows, str(path))
+    check_labels(Y)
+    notes += _note_on_empty(Y)
+    if cells.kind == "lists":
+        schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
+    return TrainingTable(X, Y.set_axis(rows), schema, source, source_rows, [*notes, *more])
+
+
+def _note_on_empty(Y: Any) -> list[str]:
+    """Say what empty label cells mean for all others."""
+    empty = int(Y.isna().to_numpy().sum())
+    if not empty:
+        return []
+    zeros = int((Y == 0).to_numpy().sum())
+    return [
+        f"{empty} label cells are empty: only these may be filled, and {zeros} zeros are trusted (--blank zero: empty "
+        "means 0, and all zeros may be missing labels)."
+    ]
+
+
+def _whole(table: Table, columns: Iterable[str], text: Iterable[str]) -> pd.DataFrame:
+    return next(iter(table.chunks(None, list(columns), list(text))))
+
+
+def _id_column(table: Table, columns: list[str], wanted: str | None, notes: list[str]) -> str | None:
+    """Return the column that names the rows: the one that is asked for, or one that is called so and can be it."""
+    if wanted == NO_ID:
+        return None
+    if wanted is not None:
+        return choose_columns(columns, [wanted], "--id")[0]
+    usual = [name for name in columns if name.lower() == "id" or name == UNNAMED]
+    if not usual:
+        return None
+    values = _whole(table, usual[:1], usual[:1])[usual[0]]
+    if values.isna().any() or not values.is_unique:
+        notes.append(
+            f"Column {usual[0]!r} has empty or equal values and is taken as a feature; --drop it if it is none."
+        )
+        return None
+    notes.append(f"Column {usual[0]!r} names the rows (--id - takes it as a feature).")
+    return usual[0]
+
+
+def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str] | None) -> list[str]:
+    if labels:
+        named = choose_columns(table.columns, labels, "--labels")
+        left = set(columns)
+        chosen = [name for name in named if name in left]
+        if not chosen:
+            raise TableError(f"All label columns are left out by --drop: {some(named)}.")
+        return chosen
+    if any(name.startswith(_LABEL_PREFIX[:-1]) for name in columns):
+        return choose_columns(columns, _LABEL_PREFIX)
+    known = getattr(table, "known_labels", None)
+    if known:
+        known = set(known)
+        return [name for name in columns if name in known]
+    raise TableError(
+        f"Which columns of {table.path} are labels? Say --labels NAME, 'tag_*', 'first:last' or '-8:'; "
+        f"the columns are {some(columns, 8)}."
+    )
+
+
+def _label_columns_of_file(other: Table, labels: str | Iterable[str] | None, name: str | None) -> list[str]:
+    if labels:
+        return choose_columns(other.columns, labels, "--labels")
+    return [each for each in other.columns if each not in (name, UNNAMED) and each.lower() != "id"]
+
+
+def _cells(
+    chosen: list[str], classes: bool, separator: str | None, blank: str | None, words: dict[str, int]
+) -> LabelCells:
+    if classes and separator is not None:
+        raise TableError("A label column holds classes (--classes) or lists (--label-separator), not both.")
+    if (classes or separator is not None) and len(chosen) != 1:
+        what = "--classes" if classes else "--label-separator"
+        raise TableError(f"{what} needs one label column, but {len(chosen)} were chosen: {some(chosen)}.")
+    if separator == "":
+        raise TableError("--label-separator must not be empty.")
+    if separator is not None:
+        return LabelCells(chosen, "lists", separator, blank or "zero")
+    return LabelCells(chosen, "classes" if classes else "bits", blank=blank or "unknown", own_words=words)
+
+
+def _row_names(frame: pd.DataFrame, name: str | None, path: str) -> pd.Index:
+    if name is None:
+        return frame.index
+    values = as_text(frame[name])
+    if values.isna().any():
+        raise TableError(f"{path}: the id in column {name!r} is empty in row {values.isna().idxmax()}.")
+    if not values.is_unique:
+        twice = values[values.duplicated()]
+        raise TableError(
+            f"{path}: the id {twice.iloc[0]!r} in column {name!r} occurs twice, again in row {twice.index[0]}."
+        )
+    return pd.Index(values.tolist(), dtype=object)
+
+
+def _refuse_order(table: Table, other: Table, known: Collection[str], remedy: str) -> None:
+    """Refuse to match rows by their order if the files have a column in common, not yet known, that may name them."""
+    known = set(known)
+    theirs = {name.lower() for name in other.columns if name not in known}
+    common = [name for name in table.columns if name.lower() in theirs]
+    if common:
+        what = f"{table.path} and {other.path} both have a column {common[0]!r}"
+        raise TableError(f"{what}: {remedy.format(common[0])}.")
+
+
+def _join(other: Table, cells: LabelCells, name: str | None, rows: pd.Index, path: str) -> tuple[Any, pd.Index]:
+    """Return the labels of the rows, and where each row is in the file of labels."""
+    by_name = [name] if name is not None and name in other.columns else []
+    frame = _whole(other, [*cells.columns, *by_name], other.columns)
+    if not by_name:
+        if len(frame) != len(rows):
+            raise TableError(
+                f"{path} has {len(rows)} rows, {other.path} has {len(frame)}; rows are matched by order unless both "
+                "files have the column that --id names."
+            )
+        return cells.read(frame), pd.RangeIndex(len(frame))
+    found = _row_names(frame, name, str(other.path))
+    at = pd.Index(found.get_indexer(rows))
+    if (at < 0).any():
+        absent = rows[at < 0].tolist()
+        raise TableError(f"{other.path} has no row for {len(absent)} of {len(rows)} ids of {path}: {some(absent)}.")
+    return cells.read(frame).iloc[at], at
+
+
+def read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file: Path | None, **options: Any) -> Any:
+    """Return the labels of a test table, by the schema of a model."""
+    cells = schema.labels
+    if label_file is None:
+        absent = [name for name in cells.columns if name not in frame.columns]
+        if absent:
+            raise TableError(f"{path} lacks label columns of the model: {some(absent)}; --label-file names their file.")
+        return cells.read(frame)
+    other = open_table(label_file, missing=schema.missing, **options)
+    absent = [name for name in cells.columns if name not in other.columns]
+    if absent:
+        raise TableError(f"{label_file} lacks label columns of the model: {some(absent)}.")
+    name = schema.id if schema.id in frame else None
+    if name is None or name not in other.columns:
+        remedy = "the model does not match rows by it; leave it out of one of them to match rows by their order"
+        _refuse_order(open_table(path, **options), other, [*cells.columns, *schema.features], remedy)
+    return _join(other, cells, name, _row_names(frame, name, str(path)), str(path))[0].set_axis(frame.index)

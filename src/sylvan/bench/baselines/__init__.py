@@ -1,0 +1,41 @@
+"""Methods to compare with: multi-label, weak-label and pair classifiers of other families.
+
+`RFPCT`, `MLkNN`, `RAkEL`, `MLARAM` and `DBPNN` learn labels as they are given; `WELL` completes weak labels, and
+`WELLkNN` learns from what it completed. `ConcatenatedPairs` and `SiameseNetwork` learn from pairs of points.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sylvan.bench.baselines.dbpnn import DBPNN
+from sylvan.bench.baselines.mlaram import MLARAM
+from sylvan.bench.baselines.mlknn import MLkNN
+from sylvan.bench.baselines.rakel import RAkEL
+from sylvan.bench.baselines.rf_pct import RFPCT
+from sylvan.bench.baselines.well import WELL, WELLkNN
+
+if TYPE_CHECKING:
+    from sylvan.bench.baselines.pairs import ConcatenatedPairs, SiameseNetwork
+
+__all__ = [
+    "DBPNN",
+    "MLARAM",
+    "RFPCT",
+    "WELL",
+    "ConcatenatedPairs",
+    "MLkNN",
+    "RAkEL",
+    "SiameseNetwork",
+    "WELLkNN",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The methods on pairs may need packages that are slow to import.
+    if name in ("ConcatenatedPairs", "SiameseNetwork"):
+        return getattr(import_module("sylvan.bench.baselines.pairs"), name)
+    raise AttributeError(f"module 'sylvan.bench.baselines' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,123 @@
+"""What the comparison methods share: reading the data, and turning label probabilities into predictions."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan._validation import check_features
+from sylvan.labels.table import Targets, check_rows, check_same_order, check_targets, dense_labels
+
+
+class LabelLearner(ClassifierMixin, BaseEstimator):
+    """A classifier that learns an (n, n_labels) table of 0/1; classes become one label each.
+
+    Subclasses say how to learn (`_learn`) and how probable labels are (`_label_proba`).
+    """
+
+    classes_: Any
+    n_labels_: int
+    _kind: str
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> "LabelLearner":
+        """Learn from rows and their labels.
+
+        Parameters
+        ----------
+        X : array, table or sparse matrix of shape (n, n_features)
+        y : (n, n_labels) of 0/1 for multi-label targets, or (n,) classes
+
+        Returns
+        -------
+        self
+        """
+        forget(self)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        rows = self._check_X(X, reset=True)
+        targets = self._check_y(y)
+        check_same_order(X, getattr(y, "index", None))
+        check_rows(rows.shape[0], targets)
+        self._learn(rows, dense_labels(targets))
+        if targets.names is not None:
+            self.label_names_in_ = targets.names
+        self._kind = targets.kind
+        self.n_labels_ = targets.n_labels
+        self.classes_ = targets.classes
+        return self
+
+    def _check_y(self, y: Any) -> Targets:
+        return check_targets(y)
+
+    def _check_X(self, X: Any, reset: bool = False) -> Any:
+        return complete_features(self, X, reset=reset)
+
+    def _learn(self, X: Any, Y: np.ndarray) -> None:
+        """Learn from checked rows and an (n, n_labels) array of bools."""
+        raise NotImplementedError
+
+    def _label_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of labels in checked rows, (n, n_labels)."""
+        raise NotImplementedError
+
+    def _decide(self, proba: np.ndarray) -> np.ndarray:
+        """Say which labels are predicted."""
+        return proba > 0.5
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
+        check_is_fitted(self, "classes_")
+        proba = self._label_proba(self._check_X(X))
+        if self._kind == "binary":
+            return np.column_stack([1.0 - proba[:, 0], proba[:, 0]])
+        if self._kind == "multiclass":
+            # A row of which no class is thought possible: all are alike.
+            proba = np.where(proba.sum(axis=1, keepdims=True) > 0.0, proba, 1.0)
+            proba = proba / proba.sum(axis=1, keepdims=True)
+        return proba
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 0/1 labels for multi-label targets, else the most probable class."""
+        proba = self.predict_proba(X)
+        if self._kind == "multilabel":
+            return self._decide(proba).astype(np.int64)
+        if self._kind == "binary":
+            return self.classes_[self._decide(proba[:, 1:])[:, 0].astype(np.intp)]
+        return self.classes_[proba.argmax(axis=1)]
+
+
+def forget(estimator: Any) -> None:
+    """Drop what an earlier fit left, so that a fit that fails leaves no mixture of the two."""
+    for name in [name for name in vars(estimator) if name.endswith("_") or name == "_kind"]:
+        delattr(estimator, name)
+
+
+def complete_features(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return X as a float array or CSR matrix, and refuse missing values."""
+    X = check_features(estimator, X, reset=reset)
+    values = X.data if sparse.issparse(X) else X
+    if np.isnan(values).any():
+        at = np.flatnonzero(np.isnan(values))[0] if sparse.issparse(X) else np.argwhere(np.isnan(values))[0][1]
+        column = int(X.indices[at]) if sparse.issparse(X) else int(at)
+        names = getattr(estimator, "feature_names_in_", None)
+        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        raise ValueError(
+            f"Input X contains NaN in {name}, and {type(estimator).__name__} cannot learn from missing values. Fill "
+            "them first, for example with sklearn.impute.SimpleImputer."
+        )
+    return X
+
+
+def dense(X: Any) -> np.ndarray:
+    """Return rows as a C-contiguous array of 64-bit floats."""
+    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)

@@ -1,0 +1,560 @@
+"""Interactions: a few dozen rules, mined from the paths of a layer's forests, that stand for the forests."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import KFold
+
+from sylvan._messages import warn_user
+from sylvan._validation import check_choice, check_integer, check_number
+from sylvan.cascade.augment.mining import Itemsets, Mined, Paths, join_paths, mine, read_paths
+from sylvan.cascade.augment.rules import Rules, rule_number
+from sylvan.cascade.contracts import Column, LayerView
+
+_MAX_SEED = np.iinfo(np.int32).max
+_GREATEST = np.finfo(np.float32).max  # blocks hold single-precision numbers
+_MOST_NODES = 10_000  # leaves of an intersection tree
+_RULES_AT_ONCE = 500
+
+
+class _Narrow(NamedTuple):
+    """Some columns of a block: the rules they need, and where scores and label shares of these go."""
+
+    rules: Rules
+    mixed: bool  # columns are made of all rules together: nothing is left out
+    score_columns: np.ndarray
+    score_rules: np.ndarray
+    label_columns: np.ndarray
+    label_rules: np.ndarray
+    label_values: np.ndarray
+
+
+class Interactions(BaseEstimator):
+    r"""The features of a layer are a few dozen rules that its trees have in common, one block for all forests.
+
+    Every path of a tree is a set of conditions. Random intersection trees find conditions that stand together on many
+    paths; those that are also found in forests of resampled rows are kept. A rule :math:`T` is a region of the feature
+    space. It gives two kinds of columns: its score, the distance of a row from the borders of the region,
+
+    .. math:: f(x) = \sum_{j \in T} |x_j - t_j| \text{ if } x \in T, \text{ else } 0
+
+    and its label distribution, :math:`\sum_{i \in T} Y_{ij} / \sum_{i \in T} \sum_k Y_{ik}` for each label j if
+    :math:`x \in T`, else 0. New rows need no forest for these: layers before the last keep the rules alone, and a deep
+    cascade predicts about as fast as its last layer. The rules are there to be read: `interactions_`, `explain` and
+    `expand_interaction` of the cascade.
+
+    Parameters
+    ----------
+    n_interactions : int, default=10
+        Rules of a layer.
+    miner : {"intersection_trees", "prevalence"}, default="intersection_trees"
+        How candidates are found. "prevalence" counts all pairs of conditions exactly, weighted by the rows in leaves,
+        and extends the most frequent.
+    n_trees : int, default=20
+        Intersection trees.
+    depth : int, default=5
+        Paths that are intersected on each branch of such a tree. If too few stable rules are found, less depth and
+        then more trees are tried, and then less stable rules accepted; `mining_report_` tells.
+    branches : int, default=2
+        Children of each node of such a tree.
+    emit : {"leaves", "all"}, default="leaves"
+        Whether candidates are the deepest intersections or all but the roots.
+    path_rule : {"first", "tightest"}, default="first"
+        What stands for a feature that repeats on a path: its condition closest to the root, or the tightest threshold
+        of each side.
+    threshold_rule : {"median", "relax", "tighten"}, default="median"
+        Threshold of a condition that was found several times: "median" is the middle of all paths that contain the
+        rule; "relax", the paper's, takes the one that more rows meet, so that regions grow and say less; "tighten" the
+        one that fewer meet (the printed algorithm of the paper, against its own figure).
+    max_depth : int or None, default=6
+        How much of each path is read, from the root.
+    min_order : int, default=2
+        Conditions that a rule must have.
+    min_support : int, default=10
+        Training rows that a rule's region must hold.
+    n_bootstraps : int, default=10
+        Forests of resampled rows by which the stability of rules is judged; 0: rules are ranked by prevalence.
+    min_stability : float, default=0.5
+        Share of those forests in which a rule should be found again.
+    forest : forest or None, default=None
+        What is fitted on resampled rows. None: like the layer's first forest, with 10 trees no deeper than `max_depth`.
+    feature_subset : {"none", "importance"}, default="none"
+        "importance": each tree of those forests sees about :math:`4 \sqrt{d}` of d columns, drawn by their importance
+        to the layer's forests (the enriched forests of hiDF).
+    score : {"distance", "importance", "none"}, default="distance"
+        The first kind of columns. "importance" is hiDF's: the sum of importance times signed distance, if positive, in
+        and outside the region. "none" leaves them out.
+    scale : {"std", "none"}, default="std"
+        Whether distances are divided by the standard deviation of their column. "none" is the paper's, which adds up
+        units of all kinds.
+    labels : {"none", "full", "svd"}, default="none"
+        The second kind of columns: none; one for each rule and label, as published; or their principal components, at
+        most `max_components`. Judged out of bag, they made predictions worse (see Notes).
+    max_components : int, default=30
+        Most components with `labels="svd"`.
+    crossfit : int or None, default=None
+        Folds for label columns: training rows get the distribution of the other folds. None: all get the same, as
+        published.
+    keep_forests : bool, default=False
+        Keep the forests of all layers, for `staged_predict_proba`.
+
+    Attributes
+    ----------
+    rules_ : the rules' conditions
+    stability_, support_, label_counts_ : of each rule: share of the bootstraps in which it was found, number of
+        training rows in its region, how many of them have each label
+    distribution_ : (n_rules, n_labels) label distribution, sums to 1, or to 0 for a region without labels
+    mining_report_ : what was tried to find enough rules
+
+    Notes
+    -----
+    **Rules are found with the labels of the training rows: features of these rows are not out-of-sample**, and scores
+    of later layers are somewhat too good. The more columns there are, the more this costs: with the paper's settings,
+    `Interactions(30, threshold_rule="relax", labels="full", scale="none")`, layers get worse than the first one though
+    their out-of-bag scores do not; ten scores cost nothing that could be told from noise. All label columns
+    of a rule tell a tree the same, whether a row is in the region, and there are as many copies as labels, which
+    weights rules against X in the draw of features.
+
+    A row with a missing value in a column of a rule is outside its region.
+
+    References
+    ----------
+    S.-H. Lyu, Y.-H. Chen and Y. Jiang, Journal of Software 35(4), 2024 (iMLDF); Y.-H. Chen, S.-H. Lyu and Y. Jiang,
+    "Improving deep forest by exploiting high-order interactions", ICDM 2021 (hiDF); R. D. Shah and N. Meinshausen,
+    "Random intersection trees", JMLR 15, 2014. Deviations: the search for enough rules and `min_support`, `max_depth`;
+    the defaults of `n_interactions`, `threshold_rule`, `labels` and `scale`. The forests behind the stability are not
+    described in the paper.
+
+    Examples
+    --------
+    >>> from sylvan import DeepForestClassifier
+    >>> from sylvan.cascade.augment import Interactions
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> from sylvan.forests import OutOfBag, RandomForest
+    >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
+    >>> forest = RandomForest(20, out_of_sample=OutOfBag())
+    >>> model = DeepForestClassifier(2 * [forest], augment=Interactions(5), max_layers=2, random_state=0).fit(X, Y)
+    >>> model.interactions_[["layer", "order"]].value_counts().index.get_level_values("layer").unique().tolist()
+    [1, 2]
+    """
+
+    n_shared = 1
+
+    def __init__(
+        self,
+        n_interactions: int = 10,
+        *,
+        miner: str = "intersection_trees",
+        n_trees: int = 20,
+        depth: int = 5,
+        branches: int = 2,
+        emit: str = "leaves",
+        path_rule: str = "first",
+        threshold_rule: str = "median",
+        max_depth: int | None = 6,
+        min_order: int = 2,
+        min_support: int = 10,
+        n_bootstraps: int = 10,
+        min_stability: float = 0.5,
+        forest: Any = None,
+        feature_subset: str = "none",
+        score: str = "distance",
+        scale: str = "std",
+        labels: str = "none",
+        max_components: int = 30,
+        crossfit: int | None = None,
+        keep_forests: bool = False,
+    ) -> None:
+        self.n_interactions = n_interactions
+        self.miner = miner
+        self.n_trees = n_trees
+        self.depth = depth
+        self.branches = branches
+        self.emit = emit
+        self.path_rule = path_rule
+        self.threshold_rule = threshold_rule
+        self.max_depth = max_depth
+        self.min_order = min_order
+        self.min_support = min_support
+        self.n_bootstraps = n_bootstraps
+        self.min_stability = min_stability
+        self.forest = forest
+        self.feature_subset = feature_subset
+        self.score = score
+        self.scale = scale
+        self.labels = labels
+        self.max_components = max_components
+        self.crossfit = crossfit
+        self.keep_forests = keep_forests
+
+    @property
+    def needs_forests(self) -> bool:
+        """Features of new rows need rules only."""
+        return bool(self.keep_forests)
+
+    # ------------------------------------------------------------------------------------------------ features
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Mine the layer's forests and return the features of the training rows."""
+        self.check_parameters()
+        n_slots = len(view.forests)
+        random = np.random.RandomState(view.random_state)
+        columns_of = [view.columns_of(slot) for slot in range(n_slots)]
+        self.n_columns_ = max(int(columns[-1]) for columns in columns_of) + 1
+        self._n_slots = n_slots
+        used = np.ones(view.probas.shape[1], dtype=bool) if view.used is None else view.used
+
+        importance = np.zeros(self.n_columns_)
+        for forest, columns in zip(view.forests, columns_of):
+            _check_forest(forest)
+            importance[columns] += np.asarray(forest.feature_importances_) / n_slots
+        seed = int(random.randint(_MAX_SEED))
+        bootstraps = self._bootstrap_paths(view, used, importance, random)
+        paths = [self._paths(forest.trees_, columns) for forest, columns in zip(view.forests, columns_of)]
+
+        def usable(itemsets: Itemsets) -> np.ndarray:
+            counts = [np.empty(0, np.int64)]
+            for first in range(0, itemsets.n_itemsets, _RULES_AT_ONCE):
+                rules = Rules.of(itemsets.take(slice(first, first + _RULES_AT_ONCE)))
+                counts.append(rules.count(view.columns(rules.columns)[used]))
+            return np.concatenate(counts) >= self.min_support
+
+        mined = mine(
+            join_paths(paths),
+            bootstraps,
+            miner=self.miner,
+            n_interactions=self.n_interactions,
+            min_stability=self.min_stability,
+            n_trees=self.n_trees,
+            depth=self.depth,
+            branches=self.branches,
+            emit=self.emit,
+            threshold_rule=self.threshold_rule,
+            min_order=self.min_order,
+            usable=usable,
+            seed=seed,
+        )
+        return self._learn(view, mined, used, importance, random)
+
+    def _learn(
+        self, view: LayerView, mined: Mined, used: np.ndarray, importance: np.ndarray, random: np.random.RandomState
+    ) -> list[np.ndarray]:
+        """Keep the rules and what they say of labels; return the features of the training rows."""
+        rules = Rules.of(mined.itemsets)
+        values = view.columns(rules.columns)
+        rules = rules.rounded(values[used])
+        worth = np.ones(len(rules.columns))
+        if self.scale == "std":
+            worth = 1.0 / _spread(values[used])
+        if self.score == "importance":
+            worth = worth * importance[rules.columns]
+        at = rules.conditions[1]
+        self.rules_ = Rules(rules.start, rules.column, rules.greater, rules.threshold, worth[at])
+        self.stability_, self.mining_report_ = mined.stability, mined.report
+        inside, score = self.rules_.ask(values, self.score == "importance")
+        labels = np.asarray(view.labels, dtype=np.float64)
+        here = inside * used[:, None].astype(np.float64)
+        counts = here.T @ labels
+        self.support_ = here.sum(axis=0).astype(np.int64)
+        self.label_counts_ = counts.astype(np.int32)
+        self.n_labels_, self.n_rows_ = labels.shape[1], int(used.sum())
+        self.label_rates_ = labels[used].mean(axis=0)
+        if not len(self.rules_):
+            few = max((attempt["candidates"] for attempt in mined.report["attempts"]), default=0)
+            why = f"none of {few} has min_support={self.min_support} training rows" if few else "trees hardly split"
+            warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", "no interactions")
+        if self.labels == "svd":
+            self._fit_components(inside[used])
+        if self.crossfit is None or self.labels == "none" or not len(self.rules_):
+            return self._blocks(inside, score)
+        return self._blocks(inside, score, self._crossfitted(here, labels, used, random))
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the features of new rows."""
+        return self._blocks(*self.activity(view))
+
+    def narrow(self, columns: np.ndarray | None) -> np.ndarray:
+        """Prepare to make some columns of the block only; return the columns of the layer's input that they need.
+
+        None stands for all columns.
+        """
+        if columns is None:
+            return self.rules_.columns
+        of_rule = np.array([-1 if (k := self.rule_of(column)) is None else k for column in columns], dtype=np.int64)
+        mixed = bool((of_rule < 0).any())
+        needed = np.arange(len(self.rules_)) if mixed else np.unique(of_rule)
+        scores = np.array([self.is_score(column) for column in columns], dtype=bool)
+        n_scores = 0 if self.score == "none" else len(self.rules_)
+        at = np.searchsorted(needed, of_rule)
+        values = np.empty(0) if mixed else self.distribution_.ravel()[columns[~scores] - n_scores]
+        rules = self.rules_.take(needed)
+        self._narrow = _Narrow(rules, mixed, columns[scores], at[scores], columns[~scores], at[~scores], values)
+        return rules.columns
+
+    def transform_narrow(self, view: LayerView) -> list[np.ndarray]:
+        """Return the features of new rows, only those columns filled that `narrow` was told."""
+        some = self._narrow
+        values = view.columns(some.rules.columns)
+        inside, score = some.rules.ask(values, self.score == "importance")
+        if some.mixed:
+            return self._blocks(inside, score)
+        block = np.zeros((len(values), self._width), np.float32)
+        block[:, some.score_columns] = np.minimum(score[:, some.score_rules], _GREATEST)
+        block[:, some.label_columns] = inside[:, some.label_rules] * some.label_values
+        return self._after_empty(block)
+
+    def activity(self, view: LayerView) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows are in which rules' regions, (n, n_rules) of 0/1, and their scores."""
+        return self.rules_.ask(view.columns(self.rules_.columns), self.score == "importance")
+
+    @property
+    def distribution_(self) -> np.ndarray:
+        """Label distribution of each rule, (n_rules, n_labels)."""
+        return _distribution(self.label_counts_)
+
+    def _blocks(self, inside: np.ndarray, score: np.ndarray, distribution: Any = None) -> list[np.ndarray]:
+        """Return the features of rows: nothing of single forests, then the block for all.
+
+        `distribution` is that of each row, (n, n_rules, n_labels), if it is not the same for all.
+        """
+        n, n_rules = inside.shape
+        block = np.empty((n, self._width), np.float32)
+        first = 0
+        if self.score != "none":
+            block[:, :n_rules] = np.minimum(score, _GREATEST)
+            first = n_rules
+        if self.labels == "full":
+            flat = block[:, first:].reshape(n, n_rules, self.n_labels_)
+            np.multiply(
+                inside[:, :, None],
+                self.distribution_ if distribution is None else distribution,
+                out=flat,
+                casting="unsafe",
+            )
+            block[:, first:] = flat.reshape(n, -1)
+        elif self.labels == "svd":
+            block[:, first:] = self._project(inside, distribution)
+        return self._after_empty(block)
+
+    def _after_empty(self, block: np.ndarray) -> list[np.ndarray]:
+        """Return a block for all after the empty ones of single forests."""
+        return [np.empty((len(block), 0), np.float32)] * self._n_slots + [block]
+
+    @property
+    def _width(self) -> int:
+        """Number of columns."""
+        n_rules = len(self.rules_)
+        of_labels = {"full": n_rules * self.n_labels_, "none": 0}
+        width = of_labels[self.labels] if self.labels in of_labels else self._turn.shape[1]
+        return width + (n_rules if self.score != "none" else 0)
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return names of the columns of a block: rules count from 1."""
+        if slot < self._n_slots:
+            return []
+        numbers = range(1, len(self.rules_) + 1)
+        names = [] if self.score == "none" else [f"rule{k}_score" for k in numbers]
+        if self.labels == "full":
+            return names + [f"rule{k}_share_{label}" for k in numbers for label in labels]
+        return names + [f"rules_component{c}" for c in range(1, self._width - len(names) + 1)]
+
+    @property
+    def column_shares_(self) -> np.ndarray:
+        """How much of the rules each column of the layer's whole input makes; 1 in all."""
+        return self.rules_.shares(self.n_columns_)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rules."""
+        return self.rules_.nbytes + self.label_counts_.nbytes + self.stability_.nbytes + self.support_.nbytes
+
+    # ------------------------------------------------------------------------------------------------ labels
+
+    def _crossfitted(
+        self, here: np.ndarray, labels: np.ndarray, used: np.ndarray, random: np.random.RandomState
+    ) -> np.ndarray:
+        """Return the label distribution that each row gets from the other folds, (n, n_rules, n_labels)."""
+        out = np.repeat(_distribution(here.T @ labels)[None], len(labels), axis=0)
+        rows = np.flatnonzero(used)
+        folds = KFold(min(int(self.crossfit or 2), len(rows)), shuffle=True, random_state=random)
+        for train, held in folds.split(rows):
+            out[rows[held]] = _distribution(here[rows[train]].T @ labels[rows[train]])
+        return out
+
+    def _fit_components(self, inside: np.ndarray) -> None:
+        """Find the principal components of the label columns.
+
+        Columns of different rules are combinations of different directions, each a rule's own: the components of all
+        label columns are those of the indicators `inside`, each multiplied by its distribution's length.
+        """
+        length = np.linalg.norm(self.distribution_, axis=1)
+        scaled = inside * length
+        self._mean = scaled.mean(axis=0)
+        values, vectors = np.linalg.eigh(np.cov(scaled.T, ddof=0).reshape(len(length), len(length)))
+        order = np.argsort(-values, kind="stable")[: self.max_components]
+        order = order[values[order] > 1e-9 * max(values.max(initial=0.0), 1e-300)]
+        self._turn = vectors[:, order]
+
+    def _project(self, inside: np.ndarray, distribution: Any) -> np.ndarray:
+        own = self.distribution_
+        length = np.linalg.norm(own, axis=1)
+        scaled = inside * length
+        if distribution is not None:  # what the row's own distribution has in the direction of all rows'
+            unit = own / np.where(length > 0, length, 1.0)[:, None]
+            scaled = inside * np.einsum("nkj,kj->nk", distribution, unit)
+        out = np.zeros((len(inside), self._turn.shape[1]))
+        for k in range(inside.shape[1]):  # in this order, so that a row alone gets the same bits
+            out += (scaled[:, k] - self._mean[k])[:, None] * self._turn[k]
+        return out
+
+    # ------------------------------------------------------------------------------------------------ mining
+
+    def _paths(self, trees: Any, columns: np.ndarray) -> Paths:
+        return read_paths(trees, columns, max_depth=self.max_depth, path_rule=self.path_rule)
+
+    def _bootstrap_paths(
+        self, view: LayerView, used: np.ndarray, importance: np.ndarray, random: np.random.RandomState
+    ) -> list[Paths]:
+        """Return the paths of forests that were fitted on resampled rows."""
+        if not self.n_bootstraps:
+            return []
+        template = self._bootstrap_forest(view.forests[0])
+        encoded = view.encoded(template)
+        rows = np.flatnonzero(used)
+        everything = np.arange(self.n_columns_)
+        found = []
+        for _ in range(self.n_bootstraps):
+            weight = np.bincount(random.choice(rows, len(rows)), minlength=len(used)).astype(np.float64)
+            if view.sample_weight is not None:
+                weight *= view.sample_weight
+            if self.feature_subset == "none":
+                trees = _fit(template, encoded, view.labels, weight, random).trees_
+                found.append(self._paths(trees, everything))
+                continue
+            single = clone(template).set_params(n_trees=1)
+            of_trees = []
+            for _ in range(template.n_trees):
+                columns = _draw_columns(importance, random)
+                trees = _fit(single, encoded.take(columns), view.labels, weight, random).trees_
+                of_trees.append(self._paths(trees, columns))
+            found.append(join_paths(of_trees))
+        return found
+
+    def _bootstrap_forest(self, like: Any) -> Any:
+        if self.forest is not None:
+            return clone(self.forest)
+        like = getattr(like, "forest", like)  # weights of trees are of no use here
+        depths = [depth for depth in (like.max_depth, self.max_depth) if depth is not None]
+        depth = min(depths) if depths else None
+        return clone(like).set_params(n_trees=10, max_depth=depth, out_of_sample=None, verbose=0)
+
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that cannot work."""
+        for name, low in (
+            ("n_interactions", 1),
+            ("n_trees", 1),
+            ("depth", 2),
+            ("branches", 1),
+            ("min_order", 1),
+            ("min_support", 1),
+            ("n_bootstraps", 0),
+            ("max_components", 1),
+        ):
+            check_integer(name, getattr(self, name), low)
+        if self.max_depth is not None:
+            check_integer("max_depth", self.max_depth, 1)
+        if self.crossfit is not None:
+            check_integer("crossfit", self.crossfit, 2)
+        check_number("min_stability", self.min_stability, 0.0, 1.0)
+        check_choice("miner", self.miner, ("intersection_trees", "prevalence"))
+        check_choice("emit", self.emit, ("leaves", "all"))
+        check_choice("path_rule", self.path_rule, ("first", "tightest"))
+        check_choice("threshold_rule", self.threshold_rule, ("relax", "tighten", "median"))
+        check_choice("feature_subset", self.feature_subset, ("none", "importance"))
+        check_choice("score", self.score, ("distance", "importance", "none"))
+        check_choice("scale", self.scale, ("std", "none"))
+        check_choice("labels", self.labels, ("full", "svd", "none"))
+        if self.branches ** (self.depth - 1) > _MOST_NODES:
+            raise ValueError(
+                f"branches={self.branches} and depth={self.depth} make intersection trees of "
+                f"{self.branches ** (self.depth - 1)} leaves; at most {_MOST_NODES} are allowed."
+            )
+        if self.forest is not None and (isinstance(self.forest, type) or not hasattr(self.forest, "encode")):
+            raise TypeError(
+                f"forest must be None or a forest of sylvan.forests, such as RandomForest(10), got {self.forest!r}."
+            )
+        if self.score == "none" and self.labels == "none":
+            raise ValueError("score='none' and labels='none' leave no features: choose one of them.")
+
+    # ------------------------------------------------------------------------------------------------ in words
+
+    def describe(self, columns: Sequence[Column]) -> pd.DataFrame:
+        """Return a table of the rules in words; `columns` are those of the layer's whole input."""
+        return pd.DataFrame(
+            {
+                "rule": [self.rules_.in_words(k, columns) for k in range(len(self.rules_))],
+                "order": self.rules_.order,
+                "stability": self.stability_,
+                "support": self.support_,
+            }
+        )
+
+    def refers_to(self, rule: int, columns: Sequence[Column]) -> list[tuple[int, int]]:
+        """Return the rules that a rule's conditions are about, as (layer, number from 1)."""
+        asked = [columns[c] for c in self.rules_.column[self.rules_.start[rule] : self.rules_.start[rule + 1]]]
+        found = [(column.layer, rule_number(column)) for column in asked]
+        return [(layer, number) for layer, number in dict.fromkeys(found) if number is not None]
+
+    def rule_of(self, column: int) -> int | None:
+        """Return the rule that a column of the block belongs to; None for a component of several."""
+        if self.is_score(column):
+            return column
+        n_scores = 0 if self.score == "none" else len(self.rules_)
+        return (column - n_scores) // self.n_labels_ if self.labels == "full" else None
+
+    def is_score(self, column: int) -> bool:
+        """Say whether a column of the block is the score of a rule."""
+        return self.score != "none" and column < len(self.rules_)
+
+    def is_indicator(self, column: int) -> bool:
+        """Say whether a column of the block is one number in a rule's region and 0 outside."""
+        return self.labels == "full" and self.crossfit is None and not self.is_score(column)
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each column's known values, 1 where there is none."""
+    known = np.where(np.isfinite(values), values, np.nan)
+    if not known.size:
+        return np.ones(values.shape[1])
+    largest = np.nanmax(np.abs(known), axis=0, initial=1e-300)  # squares of values as large as 1e300 would overflow
+    spread = np.nanstd(known / largest, axis=0) * largest
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _distribution(counts: np.ndarray) -> np.ndarray:
+    total = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
+
+
+def _draw_columns(importance: np.ndarray, random: np.random.RandomState) -> np.ndarray:
+    """Draw about four times the square root of the columns, by their importance."""
+    n = min(len(importance), int(np.ceil(4 * np.sqrt(len(importance)))))
+    chance = importance + 1e-9 * max(importance.max(initial=0.0), 1e-9)  # never too few to draw from
+    return np.sort(random.choice(len(importance), n, replace=False, p=chance / chance.sum()))
+
+
+def _fit(template: Any, encoded: Any, labels: Any, weight: np.ndarray, random: np.random.RandomState) -> Any:
+    forest = clone(template).set_params(random_state=int(random.randint(_MAX_SEED)))
+    forest.fit(encoded, labels, sample_weight=weight)
+    _check_forest(forest)
+    return forest
+
+
+def _check_forest(forest: Any) -> None:
+    if getattr(forest, "trees_", None) is None:
+        raise TypeError(
+            f"Interactions needs fitted forests of sylvan.forests, which have `trees_`, got {type(forest).__name__}."
+        )

@@ -1,0 +1,147 @@
+"""Rules: conjunctions of conditions on columns, for machines and in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from sylvan.cascade.augment.mining import Itemsets
+from sylvan.cascade.contracts import Column
+from sylvan.kernels.regions import ask_regions, count_rows
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Conjunctions of conditions on columns of a layer's whole input.
+
+    Attributes
+    ----------
+    start : (n + 1,) where the conditions of each rule start
+    column, greater, threshold : of each condition: x > threshold if greater, else x <= threshold
+    worth : of each condition, what a unit of distance from the threshold adds to the rule's score
+    """
+
+    start: np.ndarray
+    column: np.ndarray
+    greater: np.ndarray
+    threshold: np.ndarray
+    worth: np.ndarray
+
+    @classmethod
+    def of(cls, itemsets: Itemsets) -> "Rules":
+        """Turn itemsets into rules; distances count as they are."""
+        there = itemsets.items >= 0
+        items = itemsets.items[there]
+        start = np.concatenate([[0], np.cumsum(there.sum(axis=1), dtype=np.int64)])
+        return cls(start, items // 2, items % 2 == 1, itemsets.thresholds[there], np.ones(len(items)))
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def take(self, rules: np.ndarray) -> "Rules":
+        """Return some of the rules."""
+        chosen = np.concatenate([np.arange(self.start[k], self.start[k + 1]) for k in rules] or [self.start[:0]])
+        start = np.concatenate([[0], np.cumsum(self.order[rules], dtype=np.int64)])
+        return Rules(start, *(part[chosen] for part in (self.column, self.greater, self.threshold, self.worth)))
+
+    @property
+    def order(self) -> np.ndarray:
+        """Number of conditions of each rule."""
+        return np.diff(self.start)
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """The columns that are asked about."""
+        return np.unique(self.column)
+
+    @cached_property
+    def conditions(self) -> tuple[np.ndarray, ...]:
+        """Start, number in `columns`, side and threshold of the conditions, as kernels want them."""
+        return self.start, np.searchsorted(self.columns, self.column), self.greater, self.threshold
+
+    def count(self, values: np.ndarray) -> np.ndarray:
+        """Count the rows in each region; `values` are those of `columns`."""
+        out = np.zeros(len(self), np.int64)
+        count_rows(np.ascontiguousarray(values), *self.conditions, out)
+        return out
+
+    def ask(self, values: np.ndarray, everywhere: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows are in which regions, (n, n_rules) of 0/1, and their scores."""
+        inside = np.empty((len(values), len(self)), np.uint8)
+        score = np.empty((len(values), len(self)))
+        ask_regions(np.ascontiguousarray(values), *self.conditions, self.worth, everywhere, inside, score)
+        return inside, score
+
+    def shares(self, n_columns: int) -> np.ndarray:
+        """Return how much of the rules each of all columns makes, (n_columns,), 1 in all: each rule counts the same."""
+        if not len(self):
+            return np.zeros(n_columns)
+        weight = np.repeat(1.0 / (self.order * len(self)), self.order)
+        return np.bincount(self.column, weights=weight, minlength=n_columns)
+
+    def rounded(self, values: np.ndarray) -> "Rules":
+        """Return the rules with thresholds of as few digits as leave the same rows in their regions.
+
+        `values` are those of `columns`. What is shown is then exactly what is asked.
+        """
+        threshold = self.threshold.copy()
+        for c, column in enumerate(self.conditions[1]):
+            threshold[c] = _shortest(float(threshold[c]), values[:, column])
+        return replace(self, threshold=threshold)
+
+    def in_words(self, rule: int, columns: Sequence[Column]) -> str:
+        """Return a rule as people write it, conditions on input features first; `columns` are all there are."""
+        sides: dict[int, dict[bool, float]] = {}
+        for c in range(self.start[rule], self.start[rule + 1]):
+            sides.setdefault(int(self.column[c]), {})[bool(self.greater[c])] = float(self.threshold[c])
+        order = sorted(sides, key=lambda j: (columns[j].layer > 0, j))
+        texts = [text for j in order for text in _condition(columns[j], sides[j])]
+        return " and ".join(dict.fromkeys(texts))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rules."""
+        return sum(a.nbytes for a in (self.start, self.column, self.greater, self.threshold, self.worth))
+
+
+def rule_number(column: Column) -> int | None:
+    """Return the number, from 1, of the rule that made a column; None if it was not made by a single rule."""
+    rule = column.maker.rule_of(column.at) if hasattr(column.maker, "rule_of") else None
+    return None if rule is None else column.first + rule + 1
+
+
+def _condition(column: Column, sides: dict[bool, float]) -> list[str]:
+    """Return the conditions on one column in words: thresholds of `x > t` (True) and `x <= t` (False)."""
+    name, number = column.name, rule_number(column)
+    if number is not None:
+        rule = f"{column.layer}.{number}"
+        if column.maker.is_indicator(column.at):
+            return [f"{rule} holds" if greater else f"{rule} does not hold" for greater in sides]
+        if column.maker.is_score(column.at):
+            name = f"score of {rule}"
+    if len(sides) == 2:
+        return [f"{_digits(sides[True])} < {name} <= {_digits(sides[False])}"]
+    ((greater, threshold),) = sides.items()
+    return [f"{name} {'>' if greater else '<='} {_digits(threshold)}"]
+
+
+def _shortest(threshold: float, values: np.ndarray) -> float:
+    """Return a number of few digits, between the same values as a threshold and not far from it."""
+    if not np.isfinite(threshold) or threshold == 0:
+        return threshold
+    values = np.asarray(values, dtype=np.float64)
+    low = values[values <= threshold].max(initial=-np.inf)
+    high = values[values > threshold].min(initial=np.inf)
+    slack = (high - low) / 4 if np.isfinite(high - low) else 0.0  # new rows in the gap should stay where they are
+    first = -int(np.floor(np.log10(abs(threshold))))  # the place of the first digit
+    for place in range(first, first + 17):
+        candidate = round(threshold, place)
+        if low <= candidate < high and abs(candidate - threshold) <= slack:
+            return candidate
+    return threshold
+
+
+def _digits(number: float) -> str:
+    """Return the shortest text of a number that is read as the same number."""
+    return repr(float(number)).removesuffix(".0")

@@ -1,0 +1,387 @@
+"""Tree embeddings: the nodes that a row passes, reduced to a few columns."""
+
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh, qr
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from sylvan._threads import ONE_THREAD
+from sylvan._validation import check_choice, check_integer, check_number
+from sylvan.cascade.contracts import LayerView
+from sylvan.kernels.embedding import Paths, gram, gram_times, multiply, weigh_paths
+
+_SHARE, _SHARE_RANDOM_CUTS = 0.95, 0.80
+_RANDOMIZED_CAP = 64
+_SCORE_BITS = 59  # of the largest score by its bound, which rounding may pass a little; 63 would overflow
+_DUAL_BITS = 30
+_ROWS_AT_ONCE = 1 << 16
+_PRODUCTS_AT_ONCE = 1 << 24
+_WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "bounded": lambda size: 1.0 / (1.0 + np.log(size)),
+    "paper": lambda size: 1.0 / np.log(size + 1.0),
+    "none": np.ones_like,
+}
+
+
+class _Slot(NamedTuple):
+    """What is kept of a forest's training rows.
+
+    Attributes
+    ----------
+    leaves : (n_trees, n) leaf of each row
+    dual : (n, n_components) int32, the components as combinations of rows
+    scale : (n_components,) the real number that 1 in a product of paths and `dual` stands for
+    offset : (n_components,) mean of these products over the training rows
+    share : nodes with more than this share of their tree's rows are left out
+    """
+
+    leaves: np.ndarray
+    dual: np.ndarray
+    scale: np.ndarray
+    offset: np.ndarray
+    share: float
+
+
+class TreeEmbedding(BaseEstimator):
+    r"""Columns that say through which nodes of a forest a row goes.
+
+    A row's vector has a number for each node of each tree: 0 if the row does not pass the node, else a weight that
+    falls with the number :math:`s` of training draws in the node (Eq. 3 of [1]_). Nodes that hold nearly all rows of
+    their tree are left out. The new columns are the scores of the vectors' first principal components. All trees speak
+    for all rows, whether they saw them or not.
+
+    The vectors are never made: what two rows have in common is added up tree by tree (`sylvan.kernels.embedding`). Up
+    to `max_gram_rows` rows the components come from the matrix of these products, beyond that from random vectors that
+    are multiplied with it. A fitted embedding keeps the leaves of the training rows and a number for each row and
+    component. Products are sums of integers, so that a row gets the same bits alone as among others.
+
+    Parameters
+    ----------
+    n_components : float, int or None, default=0.8
+        Number of columns. A float between 0 and 1: as many as reach that share of the variance. None: all that have
+        any variance.
+    weighting : {"bounded", "paper", "none"}, default="bounded"
+        "bounded": :math:`1 / (1 + \ln s)`, at most 1, the form of the authors' programme. "paper":
+        :math:`1 / \ln(s + 1)`, Eq. 3 as printed. "none": 1. Sizes below 1, from fractional weights, count as 1.
+    max_node_share : "auto", float or sequence of floats, default="auto"
+        Nodes with :math:`s \le \lceil \rho s_{root} \rceil` are kept. "auto": 0.80 for forests that draw random cuts
+        and 0.95 for others, as in the authors' programme; a float is for all forests, a sequence has one for each.
+    solver : {"auto", "gram", "randomized"}, default="auto"
+        "gram" is exact to single precision and takes time that grows with the cube of the rows; "randomized" finds the
+        leading components approximately. "auto" takes "gram" for up to `max_gram_rows` rows.
+    max_gram_rows : int, default=4096
+        Rows up to which "auto" takes "gram".
+    max_components : int or None, default=None
+        Columns at most. None: 64 if the solver is "randomized" and `n_components` is no integer, else no limit.
+    n_iter : int, default=4
+        Power iterations of "randomized".
+    n_oversamples : int, default=10
+        Directions that "randomized" follows beyond the columns wanted.
+
+    Attributes
+    ----------
+    n_components_ : list of int, columns of each forest
+    explained_variance_ratio_ : list of arrays, share of the variance in each column, for each forest
+    nbytes : memory of what is kept
+
+    Notes
+    -----
+    Unlike in the authors' programme one forest may serve for the embedding and for its votes, and the number of columns
+    is limited on large data. A forest of single leaves has no columns.
+
+    References
+    ----------
+    .. [1] P. Ilidio, R. Cerri, C. Vens and F. K. Nakano, "Deep forests with tree-embeddings and label imputation for
+       weak-label learning", IJCNN 2024.
+
+    Examples
+    --------
+    >>> from sylvan.cascade.augment import TreeEmbedding
+    >>> from sylvan.cascade.contracts import LayerView
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> from sylvan.forests import OutOfBag, RandomForest
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> forest = RandomForest(20, max_samples=0.5, min_samples_leaf=5, out_of_sample=OutOfBag(), random_state=0)
+    >>> forest = forest.fit(X[:300], Y[:300])
+    >>> embedding = TreeEmbedding(n_components=10)
+    >>> view = LayerView([forest], lambda slot: X[:300], forest.oos_proba_[None], Y[:300], random_state=0)
+    >>> [block.shape for block in embedding.fit_transform(view)]
+    [(300, 10)]
+    >>> new = LayerView([forest], lambda slot: X[300:], forest.predict_proba(X[300:])[None])
+    >>> embedding.transform(new)[0].shape == (len(X) - 300, 10)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: float | int | None = 0.8,
+        *,
+        weighting: str = "bounded",
+        max_node_share: Any = "auto",
+        solver: str = "auto",
+        max_gram_rows: int = 4096,
+        max_components: int | None = None,
+        n_iter: int = 4,
+        n_oversamples: int = 10,
+    ) -> None:
+        self.n_components = n_components
+        self.weighting = weighting
+        self.max_node_share = max_node_share
+        self.solver = solver
+        self.max_gram_rows = max_gram_rows
+        self.max_components = max_components
+        self.n_iter = n_iter
+        self.n_oversamples = n_oversamples
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Find the components of each forest and return the training rows' scores, (n, n_components_) float32."""
+        self._check_parameters()
+        shares = self._node_shares(view.forests)
+        slots, blocks, ratios = [], [], []
+        for slot, (forest, share) in enumerate(zip(view.forests, shares)):
+            _check_forest(forest)
+            seed = None if view.random_state is None else (view.random_state, slot)
+            X = view.input_of(slot)
+            used = X if view.used is None else X[view.used]
+            fitted, block, ratio = self._fit_slot(forest, used, share, np.random.default_rng(seed))
+            if view.used is not None:
+                block = self._score(forest, X, fitted)
+            slots.append(fitted)
+            blocks.append(block)
+            ratios.append(ratio)
+        self._slots = slots
+        self.n_components_ = [block.shape[1] for block in blocks]
+        self.explained_variance_ratio_ = ratios
+        return blocks
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the scores of new rows, the same for a row whatever comes with it."""
+        blocks = []
+        for slot, (forest, fitted) in enumerate(zip(view.forests, self._fitted(), strict=True)):
+            blocks.append(self._score(forest, view.input_of(slot), fitted))
+        return blocks
+
+    def _score(self, forest: Any, X: Any, fitted: _Slot) -> np.ndarray:
+        if not fitted.dual.shape[1]:
+            return np.empty((X.shape[0], 0), np.float32)
+        paths = _read_paths(forest.trees_, self.weighting, fitted.share)
+        return _scores(paths, _leaves_of(forest, X), fitted)
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return "component0", "component1" and so on."""
+        return [f"component{i}" for i in range(self._fitted()[slot].dual.shape[1])]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of what is kept of the training rows."""
+        return sum(values.nbytes for slot in self._fitted() for values in slot if isinstance(values, np.ndarray))
+
+    def _fitted(self) -> list[_Slot]:
+        if not hasattr(self, "_slots"):
+            raise NotFittedError("This TreeEmbedding is not fitted yet: call `fit_transform` on a layer first.")
+        return self._slots
+
+    def _check_parameters(self) -> None:
+        value = self.n_components
+        if isinstance(value, Real) and not isinstance(value, Integral):
+            if not 0.0 < value < 1.0:
+                raise ValueError(f"n_components must be None, an integer or a float between 0 and 1, got {value!r}.")
+        elif value is not None:
+            check_integer("n_components", value, 1)
+        check_choice("weighting", self.weighting, tuple(_WEIGHTS))
+        check_choice("solver", self.solver, ("auto", "gram", "randomized"))
+        check_integer("max_gram_rows", self.max_gram_rows, 0)
+        if self.max_components is not None:
+            check_integer("max_components", self.max_components, 1)
+        check_integer("n_iter", self.n_iter, 0)
+        check_integer("n_oversamples", self.n_oversamples, 0)
+
+    def _node_shares(self, forests: Sequence[Any]) -> list[float]:
+        shares = self.max_node_share
+        if isinstance(shares, str):
+            check_choice("max_node_share", shares, ("auto",))
+            return [_SHARE_RANDOM_CUTS if getattr(forest, "random_cuts", False) else _SHARE for forest in forests]
+        shares = [shares] * len(forests) if np.ndim(shares) == 0 else list(shares)
+        if len(shares) != len(forests):
+            raise ValueError(f"max_node_share has {len(shares)} numbers, but the layer has {len(forests)} forests.")
+        return [check_number("max_node_share", share, 0.0, 1.0, open_low=True) for share in shares]
+
+    def _fit_slot(
+        self, forest: Any, X: Any, share: float, rng: np.random.Generator
+    ) -> tuple[_Slot, np.ndarray, np.ndarray]:
+        """Return what is kept, the scores of the training rows, and the components' shares of the variance."""
+        leaves = _leaves_of(forest, X)
+        paths = _read_paths(forest.trees_, self.weighting, share)
+        variance, squares = _total_variance(paths, leaves)
+        noise = float(np.finfo(np.float32).eps) * squares
+        n = leaves.shape[1]
+        values, vectors = np.empty(0), np.empty((n, 0), np.float32)
+        if variance > noise:
+            exact = self.solver == "gram" or (self.solver == "auto" and n <= self.max_gram_rows)
+            most = self._most_components(n, exact)
+            with ONE_THREAD:  # the same sums whatever the machine's number of cores
+                if exact:
+                    values, vectors = _gram_spectrum(paths, leaves, most)
+                else:
+                    values, vectors = self._random_spectrum(paths, leaves, most, variance, rng)
+        values = values.astype(np.float64)
+        kept = self._n_kept(values, variance, noise)
+        values, vectors = values[:kept], vectors[:, :kept]
+        dual, scale = _to_integers(_point(vectors) / np.sqrt(values), paths, np.sqrt(paths.longest))
+        slot = _Slot(leaves, dual, scale, np.empty(kept), share)
+        block = np.empty((n, kept), np.float32)
+        for columns, products in gram_times(paths, leaves, leaves, dual):
+            slot.offset[columns] = products.mean(axis=0)
+            block[:, columns] = (products - slot.offset[columns]) * scale[columns]
+        return slot, block, values / variance if kept else values
+
+    def _most_components(self, n: int, exact: bool) -> int:
+        """Return how many components may be wanted of n rows."""
+        most = n - 1
+        if isinstance(self.n_components, Integral):
+            most = min(most, int(self.n_components))
+        elif self.max_components is None and not exact:
+            most = min(most, _RANDOMIZED_CAP)
+        return most if self.max_components is None else min(most, self.max_components)
+
+    def _n_kept(self, values: np.ndarray, variance: float, noise: float) -> int:
+        """Return how many of the components to keep."""
+        most = int(np.searchsorted(-values, -noise))
+        if self.n_components is None or isinstance(self.n_components, Integral):
+            return most
+        reached = np.searchsorted(np.cumsum(values) / variance, self.n_components, side="right") + 1
+        return min(most, int(reached))
+
+    def _random_spectrum(
+        self, paths: Paths, leaves: np.ndarray, most: int, variance: float, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest eigenvalues and vectors of the centred products of rows, approximately.
+
+        Random vectors are multiplied with the matrix again and again; its eigenvectors in the space they end up in
+        are those of a small matrix.
+        """
+        reach = np.sqrt(paths.longest * variance)  # bounds the product of a row with a unit vector of mean 0
+        vectors = rng.standard_normal((leaves.shape[1], min(most + self.n_oversamples, leaves.shape[1])), np.float32)
+        vectors /= np.linalg.norm(vectors, axis=0)
+        for _ in range(self.n_iter + 1):
+            vectors = _multiply_centred(paths, leaves, vectors, reach)
+            vectors = qr(vectors, overwrite_a=True, mode="economic", check_finite=False)[0]
+        small = vectors.T @ _multiply_centred(paths, leaves, vectors, reach)
+        values, turn = np.linalg.eigh((small + small.T).astype(np.float64) / 2)
+        return values[::-1][:most], vectors @ turn[:, ::-1][:, :most].astype(np.float32)
+
+
+def _check_forest(forest: Any) -> None:
+    trees = getattr(forest, "trees_", None)
+    if trees is None:
+        raise TypeError(
+            f"TreeEmbedding needs fitted forests of sylvan.forests, which have `trees_`, got {type(forest).__name__}."
+        )
+    if getattr(forest, "n_forests", 1) > 1:
+        raise ValueError(
+            f"TreeEmbedding needs one forest per slot, but this {type(forest).__name__} has the trees of several folds "
+            f"({forest.n_forests} forests): use out_of_sample=OutOfBag() instead of KFold."
+        )
+
+
+def _leaves_of(forest: Any, X: Any) -> np.ndarray:
+    """Return (n_trees, n), the leaf of each row, counted from left to right in its tree."""
+    trees = forest.trees_
+    leaves = np.empty((trees.n_trees, X.shape[0]), np.uint16 if trees.n_leaves.max() <= 1 << 16 else np.uint32)
+    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+        nodes = forest.apply(X[start : start + _ROWS_AT_ONCE])
+        for tree, first in enumerate(trees.node_start[:-1]):
+            leaves[tree, start : start + len(nodes)] = trees.child[first + nodes[:, tree]]
+    return leaves
+
+
+def _read_paths(trees: Any, weighting: str, share: float) -> Paths:
+    size = trees.size.astype(np.float64)
+    largest = np.repeat(np.ceil(share * size[trees.node_start[:-1]]), trees.n_nodes)
+    weight = _WEIGHTS[weighting](np.maximum(size, 1.0))
+    square = np.where(size <= largest, weight**2, 0.0)
+    return weigh_paths(trees.node_start, trees.leaf_start, trees.parent, trees.leaf_range, square)
+
+
+def _total_variance(paths: Paths, leaves: np.ndarray) -> tuple[float, float]:
+    """Return the sum of squares of the rows' vectors, centred and as they are."""
+    n_leaves = np.diff(paths.leaf_start)
+    count = np.concatenate([np.bincount(line, minlength=size) for line, size in zip(leaves, n_leaves)])
+    before = np.concatenate([[0], np.cumsum(count)])
+    rows = before[paths.last] - before[paths.first]
+    squares = paths.weight * rows * paths.unit
+    return float((squares * (1.0 - rows / leaves.shape[1])).sum()), float(squares.sum())
+
+
+def _gram_spectrum(paths: Paths, leaves: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenvalues and vectors of the centred products of rows."""
+    products = gram(paths, leaves, leaves)
+    mean = products.mean(axis=0)
+    n = len(products)
+    centred = np.empty(products.shape, np.float32)
+    step = max(1, _PRODUCTS_AT_ONCE // (2 * n))
+    for i in range(0, n, step):
+        centred[i : i + step] = (products[i : i + step] - mean - (mean[i : i + step, None] - mean.mean())) * paths.unit
+    del products
+    some = {"driver": "evd"} if most > n // 3 else {"driver": "evr", "subset_by_index": (n - most, n - 1)}
+    values, vectors = eigh(centred.T, overwrite_a=True, check_finite=False, **some)
+    return values[::-1], vectors[:, ::-1]
+
+
+def _multiply_centred(paths: Paths, leaves: np.ndarray, vectors: np.ndarray, reach: float) -> np.ndarray:
+    """Multiply vectors of length 1 with the centred products of rows."""
+    dual, scale = _to_integers(vectors, paths, reach)
+    out = np.empty(vectors.shape, np.float32)
+    for columns, products in gram_times(paths, leaves, leaves, dual):
+        out[:, columns] = (products - products.mean(axis=0)) * scale[columns]
+    return out
+
+
+def _to_integers(vectors: np.ndarray, paths: Paths, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return centred vectors as integers, and what 1 in their product with paths stands for.
+
+    `reach` bounds the absolute product of a row with each vector, so that no integer product overflows.
+    """
+    vectors = vectors - vectors.mean(axis=0, dtype=np.float64)
+    largest = np.abs(vectors).max(axis=0, initial=1e-30)
+    exponent = np.minimum(_SCORE_BITS + np.log2(paths.unit / reach), _DUAL_BITS - np.log2(largest)) // 1
+    return np.rint(vectors * 2.0**exponent).astype(np.int32, order="C"), paths.unit * 2.0**-exponent
+
+
+def _point(vectors: np.ndarray) -> np.ndarray:
+    """Turn vectors so that their largest entry is positive."""
+    if not vectors.size:
+        return vectors
+    top = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+    return np.where(top < 0, -vectors, vectors)
+
+
+def _scores(paths: Paths, rows: np.ndarray, slot: _Slot) -> np.ndarray:
+    """Return the scores of rows, given by their leaves; whichever way is quicker, with the same result."""
+    m, (n, width), n_trees = rows.shape[1], slot.dual.shape, len(rows)
+    by_row = m * n * (n_trees + width / 3)  # costs as measured
+    by_tree = width * ((m + n) * n_trees / 3 + 2 * len(paths.weight))
+    return (_scores_by_row if by_row < by_tree else _scores_by_tree)(paths, rows, slot)
+
+
+def _scores_by_row(paths: Paths, rows: np.ndarray, slot: _Slot) -> np.ndarray:
+    """Return scores by way of the products of rows with all training rows."""
+    out = np.empty((rows.shape[1], len(slot.scale)), np.float32)
+    step = max(1, _PRODUCTS_AT_ONCE // slot.leaves.shape[1])
+    for i in range(0, len(out), step):
+        products = np.zeros(out[i : i + step].shape, np.int64)
+        multiply(gram(paths, rows[:, i : i + step], slot.leaves), slot.dual, products)
+        out[i : i + step] = (products - slot.offset) * slot.scale
+    return out
+
+
+def _scores_by_tree(paths: Paths, rows: np.ndarray, slot: _Slot) -> np.ndarray:
+    """Return scores as sums over trees of what the components are worth in the rows' leaves."""
+    out = np.empty((rows.shape[1], len(slot.scale)), np.float32)
+    for part, products in gram_times(paths, rows, slot.leaves, slot.dual):
+        out[:, part] = (products - slot.offset[part]) * slot.scale[part]
+    return out

@@ -1,0 +1,99 @@
+"""Several augmenters side by side."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from sylvan.cascade.contracts import LayerView, Refiner
+
+
+class Union(BaseEstimator):
+    """The block of a forest is what several augmenters make of it, side by side; what they make for all stays apart.
+
+    Parameters
+    ----------
+    parts : list of augmenters
+        At least one.
+
+    Examples
+    --------
+    >>> from sylvan.cascade.augment import OutputSpace, TreeEmbedding, Union
+    >>> Union([TreeEmbedding(n_components=8), OutputSpace()])
+    Union(parts=[TreeEmbedding(n_components=8), OutputSpace()])
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = parts
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Fit the parts and return their blocks for the training rows, side by side."""
+        self.check_parameters()
+        self.parts_ = [clone(part) for part in self.parts]
+        return self._beside([part.fit_transform(_reseeded(view, number)) for number, part in enumerate(self.parts_)])
+
+    def check_parameters(self) -> None:
+        """Raise an error for parts that cannot work."""
+        if not isinstance(self.parts, (list, tuple)) or not self.parts:
+            raise ValueError(
+                f"parts must be a list of at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()]); "
+                f"got {self.parts!r}."
+            )
+        for part in self.parts:
+            if isinstance(part, type):
+                raise TypeError(f"A part of Union is the class {part.__name__}: write {part.__name__}().")
+            if not hasattr(part, "fit_transform"):
+                raise TypeError(f"A part of Union is no augmenter: {part!r}.")
+            if isinstance(part, Refiner):
+                name = type(part).__name__
+                raise ValueError(f"{name} cannot be inside a Union: write {name}(augment=Union([...])) instead.")
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the parts' blocks for new rows, side by side."""
+        return self._beside([part.transform(view) for part in self.parts_])
+
+    def _beside(self, made: list[list[np.ndarray]]) -> list[np.ndarray]:
+        n_slots = len(made[0]) - _n_shared(self.parts_[0])
+        own = [np.hstack(of_slot) for of_slot in zip(*(blocks[:n_slots] for blocks in made))]
+        self._n_slots = n_slots
+        return own + [block for blocks in made for block in blocks[n_slots:]]
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return the parts' names."""
+        if slot < self._n_slots:
+            return [name for part in self.parts_ for name in part.column_names(slot, labels)]
+        number = slot - self._n_slots
+        several = sum(_n_shared(part) > 0 for part in self.parts_) > 1
+        for place, part in enumerate(self.parts_, start=1):
+            if number < _n_shared(part):
+                names = part.column_names(self._n_slots + number, labels)
+                return [f"part{place}_{name}" for name in names] if several else names
+            number -= _n_shared(part)
+        raise IndexError(f"There is no block {slot}.")
+
+    @property
+    def n_shared(self) -> int:
+        """Blocks for all forests."""
+        return sum(_n_shared(part) for part in getattr(self, "parts_", self.parts))
+
+    @property
+    def needs_forests(self) -> bool:
+        """Whether a part needs the forests to make features of new rows."""
+        return any(getattr(part, "needs_forests", True) for part in self.parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the fitted parts."""
+        return sum(getattr(part, "nbytes", 0) for part in self.parts_)
+
+
+def _reseeded(view: LayerView, number: int) -> LayerView:
+    """Return the view with another seed for each part, so that equal parts do not draw the same."""
+    if view.random_state is None or number == 0:
+        return view
+    return view._replace(random_state=(view.random_state + number) % (2**31 - 1))
+
+
+def _n_shared(part: Any) -> int:
+    return getattr(part, "n_shared", 0)

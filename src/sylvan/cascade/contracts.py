@@ -1,0 +1,182 @@
+"""What the parts of a cascade promise each other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Forest(Protocol):
+    """What a cascade needs of a forest.
+
+    `fit(X, Y)` learns 0/1 labels `(n, n_labels)`; `predict_proba(X)` returns `(n, n_labels)` probabilities;
+    `oos_proba_` holds those of the training rows from trees that did not see them.
+
+    `encode(X)` turns columns into the form that `fit` likes best (bins, say) and `join(parts)` puts such parts side by
+    side: columns that several forests or layers share are encoded once. Forests with the same `encoding` share them.
+    """
+
+    oos_proba_: np.ndarray
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "Forest":
+        """Learn from rows of features, as they are or encoded, and 0/1 labels."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each label."""
+
+    @property
+    def encoding(self) -> Any:
+        """What tells one encoding from another: hashable."""
+
+    def encode(self, X: Any, used: np.ndarray | None = None) -> Any:
+        """Encode columns; only rows marked in `used` may have a say in how."""
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Put encoded columns of the same rows side by side."""
+
+
+class LayerRecord(NamedTuple):
+    """One line of a cascade's history.
+
+    Attributes
+    ----------
+    layer : number of the layer, from 1
+    score : measure of its out-of-sample probabilities against the observed labels
+    greater_is_better : direction of the measure
+    imputed : cells that are filled after the layer
+    active : labels that may still be imputed
+    seconds : wall time of the layer
+    """
+
+    layer: int
+    score: float
+    greater_is_better: bool
+    imputed: int
+    active: int
+    seconds: float
+
+    @property
+    def quality(self) -> float:
+        """The score, turned so that greater is better; minus infinity where it is not defined."""
+        if np.isnan(self.score):
+            return -np.inf
+        return self.score if self.greater_is_better else -self.score
+
+
+def _unknown(asked: Any) -> Any:
+    raise NotImplementedError("This view of a layer does not say.")
+
+
+class LayerView(NamedTuple):
+    """What an augmenter sees of a layer.
+
+    The whole input of a layer is all blocks of features that the layers before made, then X; a forest sees some or
+    all of its columns.
+
+    Attributes
+    ----------
+    forests : the fitted forests, one for each slot; none if they were not kept (see `Augmenter`)
+    input_of : function of the slot: the real-valued columns (n, d) that its forest learns from or is asked about
+    probas : (n_forests, n, n_labels); out-of-sample on training rows; None if there are no forests
+    labels : (n, n_labels) bool, what the forests learnt; None at prediction
+    random_state : seed for what the augmenter draws; None at prediction
+    used : (n,) bool, rows of positive weight, which alone may have a say; None for all
+    columns : function of ascending column numbers: these columns of the whole input, (n, number) of floats
+    columns_of : function of the slot: which columns of the whole input its forest sees
+    encoded : function of a forest: the whole input in the form that its `fit` likes; not at prediction
+    sample_weight : (n,) or None; None at prediction
+    """
+
+    forests: Sequence[Any]
+    input_of: Callable[[int], Any]
+    probas: Any
+    labels: np.ndarray | None = None
+    random_state: int | None = None
+    used: np.ndarray | None = None
+    columns: Callable[[np.ndarray], np.ndarray] = _unknown
+    columns_of: Callable[[int], np.ndarray] = _unknown
+    encoded: Callable[[Any], Any] = _unknown
+    sample_weight: np.ndarray | None = None
+
+
+class Augmenter(Protocol):
+    """Makes new features of a layer for the next one: a block of columns for each forest, then any for all of them.
+
+    A cascade fits a clone for each layer. What an augmenter may have beside these methods:
+
+    - `check_parameters`: raises an error for parameters that cannot work, before anything is grown;
+    - `n_shared`: number of blocks for all forests, which crossover hides from none (0 if absent);
+    - `needs_forests`: whether `transform` asks the forests (True if absent). If not, layers before the last keep none;
+    - `parts`, and `parts_` when it is fitted: the augmenters it is made of;
+    - `narrow` and `transform_narrow`: once told which columns of its block are ever read, it makes no others;
+    - `describe` and `activity`: it finds rules that people can read (see `Interactions`);
+    - `fit_refine` and `refine`: see `Refiner`.
+    """
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Learn from the training rows and return their blocks, (n, width) arrays: one for each forest, then others."""
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the blocks of new rows, as wide as those of the training rows."""
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return a name for each column of a block; blocks for all forests count on after the slots."""
+
+
+class Column(NamedTuple):
+    """Where a column of a layer's whole input comes from.
+
+    Attributes
+    ----------
+    name : of the feature, or of a made column
+    maker : the augmenter that made it for all forests; None for input features and blocks of single forests
+    layer : number of the layer that made it, 0 for input features
+    at : its number in the block that the maker made
+    first : number of rules that other augmenters of that layer have found before the maker's
+    """
+
+    name: str
+    maker: Any = None
+    layer: int = 0
+    at: int = 0
+    first: int = 0
+
+
+@runtime_checkable
+class Refiner(Protocol):
+    """An augmenter that also refines a layer's probabilities before they are scored, passed on and predicted."""
+
+    def fit_refine(self, view: LayerView, before: np.ndarray | None) -> np.ndarray:
+        """Return refined probabilities of the training rows, given those of the layer before (None in layer 1)."""
+
+    def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+        """Return refined probabilities of new rows."""
+
+    def without_features(self) -> "Refiner":
+        """Return what is needed to refine alone: the last layer makes no features."""
+
+
+def parts_of(augment: Any) -> Iterator[Any]:
+    """Give the augmenters that an augmenter is made of, fitted if it is: itself, or those inside it."""
+    inner = getattr(augment, "parts_", getattr(augment, "parts", None))
+    if inner is None:
+        yield augment
+    else:
+        for part in inner:
+            yield from parts_of(part)
+
+
+def finds_rules(augment: Any) -> bool:
+    """Say whether an augmenter, or a part of it, finds rules that people can read."""
+    return any(hasattr(part, "describe") for part in parts_of(augment))
+
+
+class LengthControl(Protocol):
+    """Says when to stop growing and how many layers to keep: pure functions of the history."""
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Say whether no further layer is wanted."""
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Return the number of layers to keep."""

@@ -1,0 +1,316 @@
+"""One layer of a cascade: its forests, which columns each of them sees, and the features it makes for the next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from sylvan.cascade.contracts import Forest, LayerView, Refiner, finds_rules, parts_of
+
+MAX_SEED = np.iinfo(np.int32).max
+
+
+def visible_blocks(n_slots: int, makers: Sequence[int | None], crossover: bool) -> list[list[int]]:
+    """Say which blocks of the layers before each slot sees: all, or with crossover all but its own.
+
+    `makers` has the slot of the forest that made each block, None for a block that is nobody's own.
+    """
+    return [[b for b, maker in enumerate(makers) if not (crossover and maker == slot)] for slot in range(n_slots)]
+
+
+def side_by_side(blocks: Sequence[np.ndarray], visible: Sequence[int], X: Any) -> Any:
+    """Put the visible blocks in front of X."""
+    parts = [blocks[block] for block in visible if blocks[block].shape[1]]
+    if not parts:
+        return X
+    if X is None:
+        return np.hstack(parts)
+    if sparse.issparse(X):
+        return sparse.csr_array(sparse.hstack([*(sparse.csr_array(part) for part in parts), X], format="csr"))
+    return np.hstack([*parts, X])
+
+
+def pick_columns(blocks: Sequence[np.ndarray], X: Any, columns: np.ndarray) -> np.ndarray:
+    """Return some columns, in ascending order, of all blocks followed by X; dense, without putting all side by side."""
+    out = np.empty((X.shape[0], len(columns)))
+    ends = np.cumsum([0, *(block.shape[1] for block in blocks), X.shape[1]])
+    cuts = np.searchsorted(columns, ends)
+    for part, first, low, high in zip([*blocks, X], ends, cuts, cuts[1:]):
+        if low < high:
+            chosen = part[:, columns[low:high] - first]
+            out[:, low:high] = chosen.toarray() if sparse.issparse(chosen) else chosen
+    return out
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows a cascade learns from. Columns of X are encoded once for all layers, in `_encoded`.
+
+    Layers see all columns or, if `cycle` lists several sets of them, one set after the other.
+    """
+
+    X: Any
+    sample_weight: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    cycle: Sequence[np.ndarray] | None = None
+    _encoded: dict = field(default_factory=dict)
+    _turns: dict = field(default_factory=dict)
+
+    def turn(self, number: int) -> tuple["TrainingRows", np.ndarray | None]:
+        """Return the rows as a layer sees them, and which columns these are; None for all."""
+        if self.cycle is None:
+            return self, None
+        at = (number - 1) % len(self.cycle)
+        if at not in self._turns:
+            self._turns[at] = TrainingRows(self.X[:, self.cycle[at]], self.sample_weight, self.groups)
+        return self._turns[at], self.cycle[at]
+
+    def encode(self, forest: Forest) -> Any:
+        """Return X in the form the forest likes."""
+        if forest.encoding not in self._encoded:
+            self._encoded[forest.encoding] = forest.encode(self.X, self.used)
+        return self._encoded[forest.encoding]
+
+    @property
+    def used(self) -> np.ndarray | None:
+        """Rows of positive weight; None for all."""
+        if self.sample_weight is None or (self.sample_weight > 0).all():
+            return None
+        return self.sample_weight > 0
+
+    def without(self, held: np.ndarray) -> "TrainingRows":
+        """Return the rows with those of weight 0 that are `held`."""
+        weight = np.ones(len(held)) if self.sample_weight is None else self.sample_weight
+        return TrainingRows(self.X, np.where(held, 0.0, weight), self.groups, self.cycle)
+
+    def select(self, values: np.ndarray) -> np.ndarray:
+        """Return the used rows of (..., n, n_labels) values."""
+        return values if self.used is None else values[..., self.used, :]
+
+    def expand(self, labels: np.ndarray) -> np.ndarray:
+        """Return labels of the used rows as labels of all; what the others get has no say."""
+        if self.used is None:
+            return labels
+        everything = np.repeat(labels[:1], len(self.used), axis=0)  # some row's labels, so that classes stay classes
+        everything[self.used] = labels
+        return everything
+
+
+@dataclass(frozen=True)
+class LayerInput:
+    """What a layer learns from: blocks made by the layers before, and the rows. Blocks are encoded once."""
+
+    rows: TrainingRows
+    blocks: Sequence[np.ndarray]
+    _encoded: dict = field(default_factory=dict)
+
+    def encode(self, forest: Forest, visible: Sequence[int], with_X: bool = True) -> Any:
+        """Return the visible blocks and X in the form the forest likes."""
+        parts = []
+        for block in visible:
+            if not self.blocks[block].shape[1]:
+                continue
+            key = (forest.encoding, block)
+            if key not in self._encoded:
+                self._encoded[key] = forest.encode(self.blocks[block], self.rows.used)
+            parts.append(self._encoded[key])
+        return forest.join([*parts, self.rows.encode(forest)] if with_X else parts)
+
+
+@dataclass(frozen=True)
+class RulesOnly:
+    """What is left of the last layer's augmenter: those of its parts that have rules, if there are several."""
+
+    parts_: list[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the rules."""
+        return sum(part.nbytes for part in self.parts_)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer).
+
+    Attributes
+    ----------
+    number : from 1
+    forests : one for each slot; they make the features of the next layer. None are kept if the augmenter needs none
+    visible : blocks of the layer before that each of them sees
+    widths : number of columns of each of those blocks
+    judges : forests that predict: the same, or others that see all blocks (`separate_forests`)
+    judge_visible : blocks that each judge sees
+    cumulative : whether blocks of earlier layers are passed on with the new ones
+    augment : fitted augmenter; in the last layer its rules, or None
+    refiner : fitted refiner of the forests' probabilities or None; may be the augmenter
+    narrow : whether the augmenter was told to make only those columns that later layers read
+    features : columns of X that the layer sees; None for all
+    """
+
+    number: int
+    forests: list[Any]
+    visible: list[list[int]]
+    widths: list[int]
+    judges: list[Any]
+    judge_visible: list[list[int]]
+    cumulative: bool = False
+    augment: Any = None
+    refiner: Refiner | None = None
+    narrow: bool = False
+    features: np.ndarray | None = None
+
+    def own(self, X: Any) -> Any:
+        """Return the columns of X that the layer sees."""
+        return X if self.features is None else X[:, self.features]
+
+    def probas(self, blocks: Sequence[np.ndarray], X: Any, before: np.ndarray | None = None) -> Any:
+        """Return what each judge says about new rows, (n_forests, n, n_labels); None if no forest was kept.
+
+        `before` is what the layer before said; a refiner wants it.
+        """
+        if not self.judges:
+            return None
+        probas = _ask(self.judges, self.judge_visible, blocks, self.own(X))
+        return probas if self.refiner is None else self.refiner.refine(probas, before)
+
+    def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: Any, narrow: bool = True) -> list[np.ndarray]:
+        """Return the features of new rows for the next layer; `probas` are the judges'."""
+        if self.judges is not self.forests:
+            probas = _ask(self.forests, self.visible, blocks, self.own(X))
+        transform = self.augment.transform_narrow if narrow and self.narrow else self.augment.transform
+        made = transform(self.view(blocks, self.own(X), probas))
+        return [*blocks, *made] if self.cumulative else made
+
+    def view(self, blocks: Sequence[np.ndarray], X: Any, probas: Any) -> LayerView:
+        """Return what the augmenter may look at; X has the layer's own columns."""
+        return LayerView(
+            self.forests,
+            lambda slot: side_by_side(blocks, self.visible[slot], X),
+            probas,
+            columns=lambda columns: pick_columns(blocks, X, columns),
+            columns_of=lambda slot: self.columns_of(slot, X.shape[1]),
+        )
+
+    def columns_of(self, slot: int, n_features: int) -> np.ndarray:
+        """Return which columns of all blocks followed by X a slot's forest sees."""
+        start = np.concatenate([[0], np.cumsum(self.widths, dtype=np.int64)])
+        seen = [np.arange(start[block], start[block + 1]) for block in self.visible[slot]]
+        return np.concatenate([*seen, start[-1] + np.arange(n_features)])
+
+    def without_forests(self) -> "Layer":
+        """Return the layer as it is kept before another one: without forests if the augmenter needs none."""
+        if self.refiner is not None or self.judges is not self.forests or getattr(self.augment, "needs_forests", True):
+            return self
+        none: list[Any] = []
+        return replace(self, forests=none, judges=none)
+
+    def as_last(self) -> "Layer":
+        """Return the layer as it is kept at the end: it makes no features; rules stay, to be read."""
+        refiner = self.refiner.without_features() if self.refiner is not None else None
+        rules = [] if self.augment is None else list(filter(finds_rules, parts_of(self.augment)))
+        return replace(self, augment=RulesOnly(rules) if len(rules) > 1 else next(iter(rules), None), refiner=refiner)
+
+    def narrowed(self, columns: np.ndarray | None) -> tuple["Layer", np.ndarray | None]:
+        """Return the layer as it makes only these of its columns, and which columns of blocks it then reads itself.
+
+        None stands for all columns.
+        """
+        if self.forests or self.cumulative or not hasattr(self.augment, "narrow"):
+            return self, None
+        reads = self.augment.narrow(columns)
+        return replace(self, narrow=columns is not None), reads[reads < sum(self.widths)]
+
+    @property
+    def made_by(self) -> list[int | None]:
+        """The slot that makes each block for the next layer; None for a block that is for all."""
+        return [*range(len(self.visible)), *[None] * len(self.sharers)]
+
+    @property
+    def sharers(self) -> list[Any]:
+        """Who makes each of the blocks that are for all forests."""
+        return [part for part in parts_of(self.augment) for _ in range(getattr(part, "n_shared", 0))]
+
+    def block_names(self, labels: Sequence[str]) -> list[list[str]]:
+        """Return names of the columns of each block that the layer makes."""
+        names = []
+        for block, maker in enumerate(self.made_by):
+            owner = f"layer{self.number}_" if maker is None else f"layer{self.number}_forest{maker}_"
+            names.append([owner + name for name in self.augment.column_names(block, labels)])
+        return names
+
+    def importances(self, before: list[np.ndarray], n_features: int, judges: bool = False) -> list[np.ndarray]:
+        """Return the importance of the input features to each forest or, for inner layers, to each block made.
+
+        The importance of a block goes to the features of those who made it: `before` has those of the blocks.
+        """
+        forests, visible = (self.judges, self.judge_visible) if judges else (self.forests, self.visible)
+        mapped = [self._trace(f.feature_importances_, seen, before, n_features) for f, seen in zip(forests, visible)]
+        if judges:
+            return mapped
+        mapped = mapped or [np.zeros(n_features) for _ in visible]  # their blocks have no columns
+        everything = range(len(self.widths))
+        mapped += [self._trace(part.column_shares_, everything, before, n_features) for part in self.sharers]
+        return mapped if not self.cumulative else [*before, *mapped]
+
+    def _trace(self, raw: Any, seen: Sequence[int], before: list[np.ndarray], n_features: int) -> np.ndarray:
+        """Trace importances of visible columns back to the input features."""
+        raw = np.asarray(raw)
+        n_own = n_features if self.features is None else len(self.features)
+        total = np.zeros(n_features)
+        total[slice(None) if self.features is None else self.features] = raw[len(raw) - n_own :]
+        at = 0
+        for block in seen:
+            total += raw[at : at + self.widths[block]].sum() * before[block]
+            at += self.widths[block]
+        return total
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the forests and of what the augmenter keeps."""
+        forests = self.forests if self.judges is self.forests else [*self.forests, *self.judges]
+        refiner = [] if self.refiner is self.augment else [self.refiner]
+        return sum(getattr(part, "nbytes", 0) for part in [*forests, self.augment, *refiner])
+
+
+def _ask(forests: Sequence[Any], visible: Sequence[Sequence[int]], blocks: Sequence[np.ndarray], X: Any) -> np.ndarray:
+    return np.stack([forest.predict_proba(side_by_side(blocks, seen, X)) for forest, seen in zip(forests, visible)])
+
+
+def fit_forests(
+    templates: Sequence[Any],
+    given: LayerInput,
+    visible: Sequence[Sequence[int]],
+    labels: np.ndarray,
+    seeds: Sequence[int],
+    n_jobs: int | None,
+    with_X: bool = True,
+) -> tuple[list[Any], np.ndarray]:
+    """Fit a clone of each template on the blocks it sees and X; return them and their out-of-sample probabilities."""
+    rows, blocks = given.rows, given.blocks
+    forests, probas = [], []
+    for template, seen, seed in zip(templates, visible, seeds):
+        forest = _prepared(template, seed, n_jobs)
+        columns = given.encode(forest, seen, with_X)
+        forest.fit(columns, labels, sample_weight=rows.sample_weight, groups=rows.groups)
+        proba = np.array(forest.oos_proba_).reshape(labels.shape)
+        if rows.used is not None:  # these rows belong to no bin
+            unused = ~rows.used
+            shown = [block[unused] for block in blocks]
+            proba[unused] = forest.predict_proba(side_by_side(shown, seen, rows.X[unused] if with_X else None))
+        probas.append(proba)
+        del forest.oos_proba_  # of use for the next layer only, and as large as the labels
+        forests.append(forest)
+    return forests, np.stack(probas)
+
+
+def _prepared(template: Any, seed: int, n_jobs: int | None) -> Any:
+    forest = clone(template)
+    params = forest.get_params(deep=False)
+    wanted = {"random_state": seed} if "random_state" in params else {}
+    if n_jobs is not None and "n_jobs" in params:
+        wanted["n_jobs"] = n_jobs
+    return forest.set_params(**wanted)

@@ -1,0 +1,168 @@
+"""Length control: when a cascade stops growing and how many layers it keeps.
+
+Each class is two pure functions of the history, a list of `LayerRecord`s.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sylvan._validation import check_integer, check_number
+from sylvan.cascade.contracts import LayerRecord
+
+__all__ = ["BestLayer", "FixedLength", "ImputationLimit", "Patience", "ScoreDrop"]
+
+
+def _best(history: Sequence[LayerRecord], first: int = 1, tol: float = 0.0) -> int:
+    """Return the number of the best layer from `first` on; a later one must be better by more than `tol`."""
+    best = min(first, len(history))
+    for record in history[best:]:
+        if record.quality > history[best - 1].quality + tol:
+            best = record.layer
+    return best
+
+
+class FixedLength(BaseEstimator):
+    """Grow a fixed number of layers and keep them all.
+
+    Parameters
+    ----------
+    n : int or None, default=None
+        Number of layers; None: as many as `max_layers` allows.
+    """
+
+    def __init__(self, n: int | None = None) -> None:
+        self.n = n
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Stop at n layers."""
+        return self.n is not None and len(history) >= self.n
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Keep all layers."""
+        if not (self.n is None or (isinstance(self.n, Integral) and self.n >= 1)):
+            raise ValueError(f"n must be None or an integer of at least 1, got {self.n!r}.")
+        return len(history)
+
+
+class ScoreDrop(BaseEstimator):
+    """Stop at the first layer that is worse than the one before, and keep what came before.
+
+    Parameters
+    ----------
+    tol : float, default=0.0
+        A score that is lower by no more than this is no drop.
+
+    Examples
+    --------
+    >>> from sylvan.cascade.contracts import LayerRecord
+    >>> from sylvan.cascade.length import ScoreDrop
+    >>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.8, 0.85, 0.84], start=1)]
+    >>> ScoreDrop().should_stop(history[:2]), ScoreDrop().should_stop(history), ScoreDrop().n_layers(history)
+    (False, True, 2)
+
+    References
+    ----------
+    Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019.
+    """
+
+    def __init__(self, tol: float = 0.0) -> None:
+        self.tol = tol
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Stop after a drop, or where there is no score to compare."""
+        return self.n_layers(history) < len(history) or bool(np.isnan(history[-1].score))
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Keep the layers before the first drop."""
+        tol = check_number("tol", self.tol, 0.0)
+        for before, record in pairwise(history):
+            if record.quality < before.quality - tol:
+                return before.layer
+        return len(history)
+
+
+class Patience(BaseEstimator):
+    """Stop after some layers without a gain over the best, and keep the layers up to the best.
+
+    Parameters
+    ----------
+    n : int, default=2
+        Layers without a gain that are endured.
+    tol : float, default=0.0
+        A gain must be greater than this.
+
+    Examples
+    --------
+    >>> from sylvan.cascade.contracts import LayerRecord
+    >>> from sylvan.cascade.length import Patience
+    >>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.8, 0.85, 0.84, 0.85], start=1)]
+    >>> Patience(2).should_stop(history[:3]), Patience(2).should_stop(history), Patience(2).n_layers(history)
+    (False, True, 2)
+    """
+
+    def __init__(self, n: int = 2, tol: float = 0.0) -> None:
+        self.n = n
+        self.tol = tol
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Stop when the best layer is n layers old."""
+        return len(history) - self.n_layers(history) >= check_integer("n", self.n, 1)
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Keep the layers up to the best."""
+        return _best(history, tol=check_number("tol", self.tol, 0.0))
+
+
+class BestLayer(BaseEstimator):
+    """Grow to `max_layers` and keep the layers up to the best; of equally good ones the shallowest.
+
+    Parameters
+    ----------
+    first : int, default=1
+        The first layer that may be chosen. 2 leaves out the plain forests, as the weak-label recipes do: layer 1 is
+        trained on the observed labels, which the scores are measured against.
+
+    Examples
+    --------
+    >>> from sylvan.cascade.contracts import LayerRecord
+    >>> from sylvan.cascade.length import BestLayer
+    >>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.9, 0.85, 0.87, 0.87], start=1)]
+    >>> BestLayer().n_layers(history), BestLayer(first=2).n_layers(history)
+    (1, 3)
+    """
+
+    def __init__(self, first: int = 1) -> None:
+        self.first = first
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Never stop early."""
+        return False
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Keep the layers up to the best eligible one."""
+        return _best(history, check_integer("first", self.first, 1))
+
+
+class ImputationLimit(BaseEstimator):
+    """Stop when no label may be imputed any more, and keep all layers (LCForest).
+
+    Examples
+    --------
+    >>> from sylvan.cascade.contracts import LayerRecord
+    >>> from sylvan.cascade.length import ImputationLimit
+    >>> history = [LayerRecord(1, 0.8, True, 10, 3, 0.1), LayerRecord(2, 0.8, True, 25, 0, 0.1)]
+    >>> ImputationLimit().should_stop(history[:1]), ImputationLimit().should_stop(history)
+    (False, True)
+    """
+
+    def should_stop(self, history: Sequence[LayerRecord]) -> bool:
+        """Stop when no label is active."""
+        return bool(history) and history[-1].active == 0
+
+    def n_layers(self, history: Sequence[LayerRecord]) -> int:
+        """Keep all layers."""
+        return len(history)

@@ -1,0 +1,493 @@
+"""Multi-grained scanning: what forests say about windows of an image or a sequence, as features of the whole."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan._validation import check_features, check_groups, check_integer, check_share, check_weights
+from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
+from sylvan.io import Savable
+from sylvan.labels.state import mean_of
+from sylvan.labels.table import check_rows, check_targets, dense_labels
+
+__all__ = ["MultiGrainedScanning"]
+
+_MAX_SEED = np.iinfo(np.int32).max
+_BATCH_NUMBERS = 1 << 23  # window values that are in hand at a time when predicting
+_SEQUENCE_PARTS = (16, 9, 4)  # windows of a sequence are this part of its length
+_IMAGE_PARTS = (4, 3, 2)  # and of an image of each side: the same parts of its area
+
+
+class _Grain(NamedTuple):
+    """One size of windows.
+
+    Attributes
+    ----------
+    size : height and width of a window
+    stride : steps between windows, down and across
+    positions : number of windows, down and across
+    pool : number of windows, down and across, whose answers are averaged
+    """
+
+    size: tuple[int, int]
+    stride: tuple[int, int]
+    positions: tuple[int, int]
+    pool: tuple[int, int]
+
+    @property
+    def n_windows(self) -> int:
+        return self.positions[0] * self.positions[1]
+
+    @property
+    def pooled(self) -> tuple[int, int]:
+        """Number of answers, down and across."""
+        return -(-self.positions[0] // self.pool[0]), -(-self.positions[1] // self.pool[1])
+
+    @property
+    def n_out(self) -> int:
+        return self.pooled[0] * self.pooled[1]
+
+    def windows(self, images: np.ndarray) -> np.ndarray:
+        """Return all windows of images (n, parts, height, width, channels), a view of (n, down, across, ...)."""
+        every = np.lib.stride_tricks.sliding_window_view(images, self.size, axis=(2, 3))
+        every = every[:, :, :: self.stride[0], :: self.stride[1]]  # n, parts, down, across, channels, a, b
+        return every.transpose(0, 2, 3, 1, 5, 6, 4)
+
+    def average(self, maps: np.ndarray) -> np.ndarray:
+        """Return the means of answers (n, down, across, n_labels) over pools; those at the edge may be smaller."""
+        for axis, width in enumerate(self.pool, start=1):
+            if width > 1:
+                starts = np.arange(0, maps.shape[axis], width)
+                counts = np.diff([*starts, maps.shape[axis]])
+                shape = [1] * maps.ndim
+                shape[axis] = -1
+                maps = np.add.reduceat(maps, starts, axis=axis) / counts.reshape(shape)
+        return maps
+
+    def spread(self, importances: np.ndarray, inside: np.ndarray, out: np.ndarray) -> None:
+        """Add importances of answers (down, across) to the pixels `out` that they come from.
+
+        `inside` has importances within a window, (parts, a, b, channels); `out` is (parts, height, width, channels).
+        """
+        for down in range(self.positions[0]):
+            for across in range(self.positions[1]):
+                pool = down // self.pool[0], across // self.pool[1]
+                size = [
+                    min(width, count - at * width) for at, width, count in zip(pool, self.pool, self.positions)
+                ]  # windows in the pool
+                top, left = down * self.stride[0], across * self.stride[1]
+                window = out[:, top : top + self.size[0], left : left + self.size[1]]
+                window += importances[pool] / (size[0] * size[1]) * inside
+
+
+class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
+    """Turn images or sequences into what forests say about their windows, at several window sizes.
+
+    For each size, a random forest and a completely random one learn to tell the label of the whole from single windows,
+    wherever these are. The features of a sample are their probabilities at all positions. Of training samples,
+    `fit_transform` gives those of forests that have seen none of the sample's windows; `fit(X, y).transform(X)` takes
+    the samples for new ones, and looks better than it is. In front of a cascade: `gcforest(scanning=(8, 8))`.
+
+    Parameters
+    ----------
+    shape : None, int or tuple, default=None
+        What the columns of X are: `length` of a sequence, (height, width) of an image, or (height, width, channels);
+        (length, 1, channels) is a sequence of several channels. Columns are in the order of
+        `image.reshape(-1)`, channels last. None: a sequence of all columns.
+    windows : "auto" or list of sizes, default="auto"
+        A size is an int, for windows as high as wide, or (height, width). "auto": a 16th, 9th and 4th of a sequence; of
+        an image these parts of its area, a quarter, third and half of each side, rounded.
+    stride : int or (int, int), default=1
+        Steps between windows.
+    pooling : int, (int, int) or None, default=None
+        So many neighbouring windows, down and across, have one answer, the mean; pools at the edge may be smaller.
+    window_subsample : int, float or None, default=None
+        Windows of each sample and size, drawn at random, that the forests learn from; a float is a share. None: all.
+        Memory while fitting grows with it. Answers are given for all windows.
+    pairs : bool, default=False
+        Rows are two images or sequences, one after the other; the same window is cut out of both.
+    passthrough : bool, default=False
+        Whether the columns of X are passed on behind the answers.
+    grain_cycle : bool, default=False
+        In front of a cascade: layer t sees the answers of one window size only, the sizes in turn.
+    forests : list of forests or None, default=None
+        Their `out_of_sample=KFold(k)` cuts samples, not windows, into folds. None: a `RandomForest` and a
+        `CompletelyRandomForest` with 3 folds.
+    n_trees : int, default=30
+        Trees of each forest and fold, if `forests` is None.
+    min_samples_leaf : int or float, default=10
+        Windows that each leaf must have, if `forests` is None. 1 takes more time and memory; for pairs it is better.
+    n_jobs : int or None, default=None
+        Blocks of trees that are worked on at a time; None leaves it to the forests.
+    random_state : int, RandomState or None, default=None
+        The same number gives the same features bit for bit, whatever `n_jobs`.
+
+    Attributes
+    ----------
+    grains_ : list of (height, width), the windows' sizes
+    n_windows_ : list with the number of windows of each size
+    n_labels_ : labels that forests answer about: classes, 1 for two of them
+    n_features_in_, feature_names_in_ : as found in fit
+
+    Notes
+    -----
+    Columns are by size, then forest, position (row by row) and label: `get_feature_names_out` names them. Two classes
+    have one column, the probability of the second, where the paper has two that sum to 1. The forests of all folds are
+    kept; new samples get their mean.
+
+    References
+    ----------
+    Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019 (sizes of the preprint of 2017); pairs:
+    L. V. Utkin and M. A. Ryabinin, A Siamese deep forest, Knowledge-Based Systems 139, 2018, Section 8.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sylvan.cascade.scanning import MultiGrainedScanning
+    >>> X, y = load_digits(return_X_y=True)
+    >>> scanning = MultiGrainedScanning((8, 8), stride=2, n_trees=5, random_state=0)
+    >>> features = scanning.fit_transform(X[:300], y[:300])
+    >>> scanning.grains_, scanning.n_windows_, features.shape
+    ([(2, 2), (3, 3), (4, 4)], [16, 9, 9], (300, 680))
+    """
+
+    def __init__(
+        self,
+        shape: Any = None,
+        *,
+        windows: Any = "auto",
+        stride: Any = 1,
+        pooling: Any = None,
+        window_subsample: Any = None,
+        pairs: bool = False,
+        passthrough: bool = False,
+        grain_cycle: bool = False,
+        forests: Any = None,
+        n_trees: int = 30,
+        min_samples_leaf: Any = 10,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.shape = shape
+        self.windows = windows
+        self.stride = stride
+        self.pooling = pooling
+        self.window_subsample = window_subsample
+        self.pairs = pairs
+        self.passthrough = passthrough
+        self.grain_cycle = grain_cycle
+        self.forests = forests
+        self.n_trees = n_trees
+        self.min_samples_leaf = min_samples_leaf
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "MultiGrainedScanning":
+        """Fit the forests; see `fit_transform`, which also gives features of the training samples."""
+        self._fit(X, y, sample_weight, groups, None)
+        return self
+
+    def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> np.ndarray:
+        """Fit the forests and return the out-of-sample features of the training samples.
+
+        Parameters
+        ----------
+        X : (n, n_features), in the order that `shape` says
+        y : (n,) classes or (n, n_labels) of 0/1
+        sample_weight : (n,), optional
+        groups : (n,), optional
+            Samples of a group stay together in folds.
+        """
+        out: list[np.ndarray] = []
+        self._fit(X, y, sample_weight, groups, out)
+        return out[0]
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, out: list[np.ndarray] | None) -> None:
+        """Fit the forests; put the training samples' features into `out`, if given."""
+        self._forget()
+        try:
+            self._fit_grains(X, y, sample_weight, groups, out)
+        except BaseException:
+            self._forget()  # an interrupted fit leaves nothing half done
+            raise
+
+    def _forget(self) -> None:
+        private = ("_shape", "_grains", "_models", "_label_names", "_n_forests")
+        for name in [name for name in vars(self) if name.endswith("_") or name in private]:
+            del self.__dict__[name]
+
+    def _fit_grains(self, X: Any, y: Any, sample_weight: Any, groups: Any, out: list[np.ndarray] | None) -> None:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        X = check_features(self, X, reset=True)
+        targets = check_targets(y)
+        check_rows(X.shape[0], targets)
+        templates = self._check_forests()
+        random_state = check_random_state(self.random_state)
+        weights, _ = check_weights(sample_weight, X.shape[0])
+        used = np.ones(X.shape[0], bool) if weights is None else weights > 0
+        folds = templates[0].out_of_sample.plan(targets, used, False, random_state, check_groups(groups, X.shape[0]))
+        self._shape = _check_shape(self.shape, X.shape[1], bool(self.pairs))
+        self._grains = self._check_grains(self._shape)
+        self.grains_ = [grain.size for grain in self._grains]
+        self.n_windows_ = [grain.n_windows for grain in self._grains]
+        self.n_labels_ = targets.n_labels
+        self._label_names = [str(name) for name in targets.label_names]
+        self._n_forests = len(templates)
+        features = None if out is None else np.empty((X.shape[0], self.n_features_out_))
+        labels, images = dense_labels(targets), self._images(X)
+        self._models: list[list[list[Any]]] = []  # by grain, forest and fold
+        start = 0
+        for grain in self._grains:
+            by_fold = []
+            for fold in folds:
+                forests = self._fit_fold(grain, templates, images, labels, weights, fold.train, random_state)
+                by_fold.append(forests)
+                if features is not None:
+                    columns = slice(start, start + self._width(grain))
+                    for rows, answers in self._answers(grain, [[forest] for forest in forests], images, fold.held):
+                        features[rows, columns] = answers
+            self._models.append([list(forests) for forests in zip(*by_fold)])
+            start += self._width(grain)
+        if out is not None and features is not None:
+            if self.passthrough:
+                features[:, start:] = _dense(X)
+            out.append(features)
+
+    def _fit_fold(
+        self,
+        grain: _Grain,
+        templates: list[Any],
+        images: np.ndarray,
+        labels: np.ndarray,
+        weights: np.ndarray | None,
+        rows: np.ndarray,
+        random_state: np.random.RandomState,
+    ) -> list[Any]:
+        """Return forests that have learned from windows of these rows."""
+        drawn = _draw_windows(grain, self.window_subsample, len(rows), random_state)
+        windows = _take_windows(grain, images, rows, drawn)
+        repeated = np.repeat(rows, drawn.shape[1])
+        encoded: dict[Any, Any] = {}
+        forests = []
+        for template in templates:
+            forest = clone(template).set_params(out_of_sample=None, random_state=random_state.randint(_MAX_SEED))
+            if self.n_jobs is not None:
+                forest.set_params(n_jobs=self.n_jobs)
+            if forest.encoding not in encoded:
+                encoded[forest.encoding] = forest.encode(windows)
+            sample_weight = None if weights is None else weights[repeated]
+            forests.append(forest.fit(encoded[forest.encoding], labels[repeated], sample_weight=sample_weight))
+        return forests
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features of new samples, (n, n_features_out)."""
+        check_is_fitted(self, "grains_")
+        X = check_features(self, X, reset=False)
+        features = np.empty((X.shape[0], self.n_features_out_))
+        images = self._images(X)
+        start = 0
+        for grain, fitted in zip(self._grains, self._models):
+            width = self._width(grain)
+            for rows, answers in self._answers(grain, fitted, images, np.arange(X.shape[0])):
+                features[rows, start : start + width] = answers
+            start += width
+        if self.passthrough:
+            features[:, start:] = _dense(X)
+        return features
+
+    def _images(self, X: Any) -> np.ndarray:
+        """Return rows as (n, parts, height, width, channels); parts are the two of a pair, or one."""
+        return _dense(X).reshape(X.shape[0], 2 if self.pairs else 1, *self._shape)
+
+    def _answers(
+        self, grain: _Grain, fitted: list[list[Any]], images: np.ndarray, rows: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Give, for batches of rows, what the forests say, (batch, n_forests * positions * n_labels)."""
+        size = images.shape[1] * images.shape[4] * grain.size[0] * grain.size[1]
+        step = max(1, _BATCH_NUMBERS // (grain.n_windows * max(size, self.n_labels_)))
+        for first in range(0, len(rows), step):
+            batch = rows[first : first + step]
+            windows = grain.windows(images[batch]).reshape(len(batch) * grain.n_windows, size)
+            parts = []
+            for models in fitted:
+                proba = mean_of([model.predict_proba(windows) for model in models])
+                maps = proba.reshape(len(batch), *grain.positions, self.n_labels_)
+                parts.append(grain.average(maps).reshape(len(batch), -1))
+            yield batch, np.hstack(parts)
+
+    def _width(self, grain: _Grain) -> int:
+        """Return the number of columns for one size."""
+        return self._n_forests * grain.n_out * self.n_labels_
+
+    @property
+    def n_features_out_(self) -> int:
+        """Number of columns of the result."""
+        check_is_fitted(self, "grains_")
+        return sum(map(self._width, self._grains)) + (self.n_features_in_ if self.passthrough else 0)
+
+    @property
+    def layer_columns_(self) -> list[np.ndarray] | None:
+        """The columns that each layer of a cascade sees in turn; None if all see all."""
+        check_is_fitted(self, "grains_")
+        if not self.grain_cycle:
+            return None
+        ends = np.cumsum([0, *map(self._width, self._grains)])
+        rest = np.arange(ends[-1], self.n_features_out_)
+        return [np.concatenate([np.arange(first, last), rest]) for first, last in pairwise(ends)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names of the features: window size, forest, position (top_left) and label."""
+        check_is_fitted(self, "grains_")
+        names = []
+        for grain in self._grains:
+            for forest in range(self._n_forests):
+                for down in range(grain.pooled[0]):
+                    for across in range(grain.pooled[1]):
+                        top, left = (at * n * s for at, n, s in zip((down, across), grain.pool, grain.stride))
+                        at = f"window{grain.size[0]}x{grain.size[1]}_forest{forest}_at{top}_{left}"
+                        names += [f"{at}_{label}" for label in self._label_names]
+        if self.passthrough:
+            default = [f"x{i}" for i in range(self.n_features_in_)]
+            names += list(getattr(self, "feature_names_in_", default if input_features is None else input_features))
+        return np.asarray(names, dtype=object)
+
+    def trace_importances(self, importances: np.ndarray) -> np.ndarray:
+        """Return importances of the features made as importances of the columns of X, with the same sum.
+
+        Of an answer's importance, each column in its windows gets the share that it has in the forest's decisions. The
+        forest does not know where a window lies, so that columns which many windows cover get more, and constant ones
+        get some: a blurred picture.
+        """
+        check_is_fitted(self, "grains_")
+        pixels = np.zeros((2 if self.pairs else 1, *self._shape))
+        lost, start = 0.0, 0
+        for grain, fitted in zip(self._grains, self._models):
+            for models in fitted:
+                width = grain.n_out * self.n_labels_
+                by_place = importances[start : start + width].reshape(*grain.pooled, self.n_labels_).sum(axis=2)
+                start += width
+                inside = mean_of([model.feature_importances_ for model in models])
+                if inside.sum() > 0:
+                    inside = inside / inside.sum()
+                else:
+                    lost += float(by_place.sum())  # forests that never split
+                shape = (len(pixels), *grain.size, self._shape[2])
+                grain.spread(by_place, inside.reshape(shape), pixels)
+        traced = pixels.reshape(-1)
+        if self.passthrough:
+            traced = traced + importances[start:]
+        return traced + lost / len(traced)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the forests."""
+        check_is_fitted(self, "grains_")
+        return sum(forest.nbytes for fitted in self._models for models in fitted for forest in models)
+
+    def _check_forests(self) -> list[Any]:
+        if self.forests is None:
+            check_integer("n_trees", self.n_trees, 1)
+            options: dict[str, Any] = {"min_samples_leaf": self.min_samples_leaf, "out_of_sample": KFold(3)}
+            return [RandomForest(self.n_trees, **options), CompletelyRandomForest(self.n_trees, **options)]
+        if not isinstance(self.forests, (list, tuple)) or not self.forests:
+            raise ValueError(f"forests must be None or a list of at least one forest, got {self.forests!r}.")
+        for slot, forest in enumerate(self.forests):
+            if isinstance(forest, type) or not hasattr(forest, "out_of_sample"):
+                raise TypeError(f"forests[{slot}] must be a plain forest of sylvan.forests, got {forest!r}.")
+            if not isinstance(forest.out_of_sample, KFold):
+                raise ValueError(
+                    f"forests[{slot}] needs out_of_sample=KFold(k): all windows of a sample must be in one fold."
+                )
+            if forest.out_of_sample.get_params() != self.forests[0].out_of_sample.get_params():
+                raise ValueError("All forests must have the same folds: set the same out_of_sample=KFold(k).")
+        return list(self.forests)
+
+    def _check_grains(self, shape: tuple[int, int, int]) -> list[_Grain]:
+        height, width, _ = shape
+        sequence = width == 1
+        stride = _check_two("stride", self.stride, sequence)
+        pool = (1, 1) if self.pooling is None else _check_two("pooling", self.pooling, sequence)
+        if isinstance(self.windows, str) and self.windows == "auto":
+            parts = _SEQUENCE_PARTS if sequence else _IMAGE_PARTS
+            if sequence:
+                sizes = [(max(1, height // part), 1) for part in parts]
+            else:
+                sizes = [(max(1, round(height / part)), max(1, round(width / part))) for part in parts]
+            sizes = list(dict.fromkeys(sizes))
+        elif not isinstance(self.windows, (list, tuple, np.ndarray)) or not len(self.windows):
+            raise ValueError(f"windows must be 'auto' or a list of sizes, such as [3, 5], got {self.windows!r}.")
+        else:
+            sizes = list(dict.fromkeys(_check_two("windows", size, sequence) for size in self.windows))
+        for size in sizes:
+            if size[0] > height or size[1] > width:
+                plain = sequence and size[1] == 1
+                found, whole = (size[0], height) if plain else (f"{size[0]} x {size[1]}", f"{height} x {width}")
+                raise ValueError(
+                    f"A window of {found} is larger than the {'sequence' if sequence else 'image'}: {whole}."
+                )
+        positions = [((height - a) // stride[0] + 1, (width - b) // stride[1] + 1) for a, b in sizes]
+        return [_Grain(size, stride, at, pool) for size, at in zip(sizes, positions)]
+
+
+def _check_two(name: str, value: Any, sequence: bool) -> tuple[int, int]:
+    """Return an int as the same for both sides, or two ints; sequences have one side."""
+    if isinstance(value, Integral):
+        side = check_integer(name, value, 1)
+        return (side, 1) if sequence else (side, side)
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ValueError(f"{name} must be an integer, or two for height and width, got {value!r}.")
+    return check_integer(name, value[0], 1), check_integer(name, value[1], 1)
+
+
+def _check_shape(shape: Any, n_columns: int, pairs: bool) -> tuple[int, int, int]:
+    """Return (height, width, channels); a sequence has width 1."""
+    n_parts = 2 if pairs else 1
+    if shape is None:
+        if n_columns % n_parts:
+            raise ValueError(f"pairs=True needs two sequences of equal length, but X has {n_columns} columns.")
+        return n_columns // n_parts, 1, 1
+    sides = (shape,) if isinstance(shape, Integral) else tuple(np.atleast_1d(shape).tolist())
+    if not 1 <= len(sides) <= 3:
+        raise ValueError(f"shape must be a length, (height, width) or (height, width, channels), got {shape!r}.")
+    height, width, channels = (check_integer("shape", side, 1) for side in (*sides, 1, 1)[:3])
+    needed = n_parts * height * width * channels
+    if needed != n_columns:
+        of = " * ".join(str(side) for side in ((2, *sides) if pairs else sides))
+        raise ValueError(f"X has {n_columns} columns, but shape={shape!r} means {of} = {needed}.")
+    return height, width, channels
+
+
+def _draw_windows(grain: _Grain, subsample: Any, n: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Return (n, number) positions of the windows that forests learn from, ascending."""
+    if subsample is None:
+        return np.broadcast_to(np.arange(grain.n_windows), (n, grain.n_windows))
+    number = min(grain.n_windows, check_share("window_subsample", subsample, grain.n_windows, 1))
+    drawn = random_state.rand(n, grain.n_windows).argpartition(number - 1, axis=1)[:, :number]
+    return np.sort(drawn, axis=1)
+
+
+def _take_windows(grain: _Grain, images: np.ndarray, rows: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Return the drawn windows of these rows, one after the other, as a matrix."""
+    windows = grain.windows(images)
+    down, across = np.divmod(drawn, grain.positions[1])
+    chosen = windows[rows[:, None], down, across]
+    return chosen.reshape(drawn.size, -1)
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if sparse.issparse(X) else X

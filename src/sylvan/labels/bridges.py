@@ -1,0 +1,393 @@
+"""Bridges: labels given as lists become tables and back, and results go to cleanlab and come back.
+
+Nothing here imports cleanlab: what it wants are plain lists and arrays.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan.labels.suggestions import list_cells, row_names
+from sylvan.labels.table import check_weak_labels
+
+__all__ = ["from_cleanlab", "labels_from_lists", "lists_from_labels", "to_cleanlab"]
+
+# --------------------------------------------------------------------------------------------------- lists and tables
+
+
+def labels_from_lists(
+    lists: Iterable[Any], *, labels: Sequence[Any] | None = None, index: Any = None, separator: str | None = ";"
+) -> pd.DataFrame:
+    """Turn the labels of each row, given as lists, into a table of 0/1.
+
+    Like `sklearn.preprocessing.MultiLabelBinarizer`, without a fit step, with names and with unknown rows.
+
+    Parameters
+    ----------
+    lists : sequence or Series with a list, tuple, set, array or string for each row
+        A label that a row lists twice counts once. An empty list: none of the labels was observed. None or NaN in
+        place of a list: nothing is known of the row, and its cells become NaN, which estimators understand as unknown.
+    labels : sequence, optional
+        The columns, in this order; other names in the lists are an error. None: the names that occur, sorted (in the
+        order in which they occur if they cannot be sorted).
+    index : sequence or Index, optional
+        Names of the rows; None: the index of a Series, else numbers.
+    separator : str or None, default=";"
+        Cuts rows that are strings into labels, without the blanks around them. None: a string is one label.
+
+    Returns
+    -------
+    DataFrame of shape (n, n_labels)
+        Integers; floats if there are unknown rows. **Mind that one unknown row changes what zeros mean**: by default
+        (`trust_zeros="auto"`) estimators then trust the zeros of all others.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan.labels.bridges import labels_from_lists
+    >>> labels_from_lists([["cat", "dog"], [], ["dog"]])
+       cat  dog
+    0    1    1
+    1    0    0
+    2    0    1
+    >>> tags = pd.Series(["rain; wind", None, "snow"], index=["mon", "tue", "wed"])
+    >>> labels_from_lists(tags, labels=["snow", "rain", "wind", "hail"])
+         snow  rain  wind  hail
+    mon   0.0   1.0   1.0   0.0
+    tue   NaN   NaN   NaN   NaN
+    wed   1.0   0.0   0.0   0.0
+    """
+    rows = _read_lists(lists, separator)
+    names = _row_index(lists if index is None else index, len(rows), given=index is not None)
+    unknown = np.array([row is None for row in rows], dtype=bool)
+    lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
+    flat = np.empty(int(lengths.sum()), dtype=object)
+    flat[:] = [label for row in rows if row is not None for label in row]  # not np.array: labels may be tuples
+    row_of = np.repeat(np.arange(len(rows)), lengths)
+    try:
+        codes, found = pd.factorize(flat)
+    except TypeError as error:
+        raise TypeError(f"Labels must be names, which can be compared and hashed: {error}.") from None
+    if (codes < 0).any():
+        row = names[row_of[int(np.argmax(codes < 0))]]
+        raise ValueError(f"Row {row!r} lists a missing label. If nothing is known of a row, give None in place of it.")
+    columns = _sorted_names(found) if labels is None else _label_names(labels)
+    at = columns.get_indexer(pd.Index(found, dtype=object, tupleize_cols=False))
+    if (at < 0).any():
+        wrong = int(np.argmax(at < 0))
+        row = names[row_of[int(np.argmax(codes == wrong))]]
+        raise ValueError(
+            f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{_hint(found[wrong], columns)}"
+        )
+    table = np.zeros((len(rows), len(columns)), np.float64 if unknown.any() else np.int64)
+    table[row_of, at[codes]] = 1
+    table[unknown] = np.nan if unknown.any() else 0
+    return pd.DataFrame(table, index=names, columns=columns, copy=False)
+
+
+def _read_lists(lists: Any, separator: str | None) -> list[Any]:
+    """Return the rows as sequences of labels, None where nothing is known."""
+    is_table = isinstance(lists, np.ndarray) and lists.ndim > 1
+    if is_table or isinstance(lists, (pd.DataFrame, str, Mapping)) or sparse.issparse(lists):
+        kind = type(lists).__name__
+        raise TypeError(
+            f"lists must have a list of labels for each row, got a {kind}. A table of 0/1 is what estimators take "
+            "already; a dict of lists is read as pandas.Series(lists)."
+        )
+    if separator is not None and not (isinstance(separator, str) and separator):
+        raise ValueError(f"separator must be a string or None, got {separator!r}.")
+    return [_read_row(number, row, separator) for number, row in enumerate(lists)]
+
+
+def _read_row(number: int, row: Any, separator: str | None) -> Any:
+    if isinstance(row, (list, tuple, set, frozenset, pd.Series, pd.Index)):
+        return row
+    if isinstance(row, str):
+        if separator is None:
+            return [row]
+        return [name for part in row.split(separator) if (name := part.strip())]
+    if isinstance(row, np.ndarray) and row.ndim == 1:  # columns of lists in parquet files
+        return row.tolist()
+    if not isinstance(row, Iterable) and pd.isna(row):
+        return None
+    raise TypeError(f"Row number {number} is {row!r}, not a list of labels: write [{row!r}] if it is one label.")
+
+
+def _row_index(source: Any, n: int, *, given: bool) -> pd.Index:
+    if not given:
+        return source.index if isinstance(source, pd.Series) else pd.RangeIndex(n)
+    names = source if isinstance(source, pd.Index) else pd.Index(list(source), tupleize_cols=False)
+    if len(names) != n:
+        raise ValueError(f"index has {len(names)} names for {n} rows.")
+    return names
+
+
+def _sorted_names(found: np.ndarray) -> pd.Index:
+    try:
+        ordered = sorted(found)
+    except TypeError:  # names of several kinds
+        ordered = list(found)
+    return pd.Index(ordered, tupleize_cols=False)
+
+
+def _label_names(labels: Any) -> pd.Index:
+    if isinstance(labels, str):
+        raise TypeError(f"labels must be a list of names, got the string {labels!r}: write [{labels!r}].")
+    columns = labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
+    if not columns.is_unique:
+        raise ValueError(f"labels has {columns[columns.duplicated()][0]!r} twice; names must be unique.")
+    return columns
+
+
+def _hint(name: Any, known: Iterable[Any]) -> str:
+    close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else "."
+
+
+def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any = None) -> pd.Series:
+    """Turn a table of 0/1 into a list of labels for each row.
+
+    The way back from `labels_from_lists`, for predictions as well:
+    `lists_from_labels(model.predict(X), labels=model.label_names_in_, index=X.index)`, or with another threshold
+    `lists_from_labels(model.predict_proba(X) > 0.3, ...)`.
+
+    Parameters
+    ----------
+    Y : DataFrame, array or sparse matrix (n, n_labels) of 0/1 or booleans
+        Unknown cells (NaN) are not listed.
+    labels : sequence, optional
+        Names of the columns; None: those of a DataFrame, else numbers.
+    index : sequence or Index, optional
+        Names of the rows; None: those of a DataFrame, else numbers.
+
+    Returns
+    -------
+    Series of lists
+        Labels in the order of the columns; None for a row of unknown cells only.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan.labels.bridges import lists_from_labels
+    >>> lists_from_labels(pd.DataFrame({"cat": [1, 0], "dog": [1, 0]}, index=["a", "b"]))
+    a    [cat, dog]
+    b            []
+    dtype: object
+    """
+    rows: pd.Index
+    columns: pd.Index
+    if isinstance(Y, pd.DataFrame):
+        rows, columns = Y.index, Y.columns
+        values = np.column_stack([_as_floats(column) for _, column in Y.items()]) if Y.shape[1] else np.empty(Y.shape)
+    else:
+        values = _as_floats(Y.toarray() if sparse.issparse(Y) else Y)
+        if values.ndim != 2:
+            raise ValueError(f"Y must have shape (n, n_labels), got {values.shape}.")
+        rows, columns = pd.RangeIndex(values.shape[0]), pd.RangeIndex(values.shape[1])
+    columns = columns if labels is None else _label_names(labels)
+    rows = rows if index is None else _row_index(index, len(values), given=True)
+    if len(columns) != values.shape[1]:
+        raise ValueError(f"labels has {len(columns)} names for the {values.shape[1]} columns of Y.")
+    unknown = np.isnan(values)
+    wrong = ~(unknown | (values == 0) | (values == 1))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"Y must hold 0 and 1 only, but label {columns[column]!r} has {values[row, column]:g} in row {rows[row]!r}."
+            " Of probabilities, give those that count: lists_from_labels(proba > 0.5, ...)."
+        )
+    row_of, label_of = np.nonzero(values == 1)
+    names = np.empty(len(columns), dtype=object)
+    names[:] = list(columns)
+    flat = names[label_of].tolist()
+    ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(values)))]).tolist()
+    out = np.empty(len(values), dtype=object)
+    out[:] = [flat[a:b] for a, b in pairwise(ends)]
+    if len(columns):
+        out[unknown.all(axis=1)] = None
+    return pd.Series(out, index=rows)
+
+
+def _as_floats(values: Any) -> np.ndarray:
+    """Return numbers, NaN for whatever pandas takes for missing."""
+    if isinstance(values, pd.Series):
+        return values.to_numpy(dtype=float, na_value=np.nan)
+    array = np.asarray(values)
+    if array.dtype == object:
+        array = np.where(pd.isna(array), np.nan, array)
+    return array.astype(float)
+
+
+# ------------------------------------------------------------------------------------------------------------ cleanlab
+
+
+def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
+    """Return what cleanlab's functions want of a fitted model: the given labels and out-of-sample probabilities.
+
+    For labels: `cleanlab.multilabel_classification.filter.find_label_issues(**to_cleanlab(model))`, or
+    `find_multilabel_issues_per_class`; for classes: `cleanlab.filter.find_label_issues(**to_cleanlab(model))`.
+
+    Parameters
+    ----------
+    model : fitted DeepForestClassifier, or a forest with out-of-sample probabilities
+    Y : (n, n_labels) labels or (n,) classes, optional
+        What was given for the rows of `fit`, in their order. None: what the model was fitted with; a single forest
+        does not remember it.
+
+    Returns
+    -------
+    dict
+        labels: a list with the numbers of the given labels for each row, or an array with the number of the given
+        class; pred_probs: `oos_proba_`, (n, n_labels) or (n, n_classes). Columns are in the order of the labels, or of
+        `model.classes_`.
+
+    Notes
+    -----
+    Confident learning wants the probability of a label as it was given, by a model that has not seen the row. That is
+    `oos_proba_`, for calibrated models such as `auto` before it was calibrated; the probability that a label is truly
+    present, which `suggest_labels` shows, is already corrected for labels that were not given. Cleanlab flags a 0 only
+    where p is above 0.5, so that it finds little where many positives are missing. If the model has an imputer, its
+    last layer has learnt completed labels, p is greater, and more is found: of 2958 hidden positives of the digits
+    (half of all; 50 trees, three layers) 802 without an imputer, 1649 with `slcforest`, 2346 with its
+    `frequency=TopRate(), threshold_on="scaled"`. In each case, 99 % of the flagged zeros or more were hidden positives.
+
+    Unknown cells of Y count as 0: cleanlab has no word for them.
+
+    References
+    ----------
+    C. Northcutt, L. Jiang and I. Chuang, Confident learning: estimating uncertainty in dataset labels, JAIR 70, 2021;
+    A. Thyagarajan et al., Identifying incorrect annotations in multi-label classification data, 2022.
+
+    Examples
+    --------
+    >>> from sylvan import slcforest
+    >>> from sylvan.labels.bridges import to_cleanlab
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
+    >>> model = slcforest(n_trees=20, max_layers=2, random_state=0).fit(X, hide_positives(Y, 0.2, random_state=0))
+    >>> given = to_cleanlab(model)
+    >>> len(given["labels"]), given["pred_probs"].shape == Y.shape
+    (1797, True)
+    """
+    given, kind = _given_labels(model, Y)
+    proba = np.clip(_out_of_sample(model), 0.0, 1.0)  # sums of many trees may be rounded above 1
+    if kind == "multilabel":
+        row_of, label_of = np.nonzero(given)
+        flat = label_of.tolist()
+        ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(given)))]).tolist()
+        return {"labels": [flat[a:b] for a, b in pairwise(ends)], "pred_probs": proba}
+    return {"labels": given[:, -1].astype(np.int64) if kind == "binary" else given.argmax(axis=1), "pred_probs": proba}
+
+
+def from_cleanlab(issues: Any, model: Any, Y: Any = None) -> pd.DataFrame:
+    """Turn the cells that cleanlab finds wrong into suggestions: labels that are probably missing.
+
+    Cells that were given as 1 and are found wrong are left out: `sylvan.apply_suggestions` only adds labels.
+
+    Parameters
+    ----------
+    issues : (n, n_labels) of booleans, or a list of row numbers for each label
+        As `cleanlab.multilabel_classification.filter.find_multilabel_issues_per_class(**to_cleanlab(model))` returns
+        it; with `return_indices_ranked_by`, all that it returns or the first part.
+    model, Y : as for `to_cleanlab`
+
+    Returns
+    -------
+    DataFrame
+        row, label and out-of-sample probability, most likely first; for `sylvan.apply_suggestions`.
+
+    Examples
+    --------
+    >>> from sylvan import apply_suggestions, rf_et
+    >>> from sylvan.labels.bridges import from_cleanlab
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
+    >>> model = rf_et(n_trees=20, random_state=0).fit(X, Y)
+    >>> issues = (model.oos_proba_ > 0.6) & (Y == 0)  # cleanlab would know better
+    >>> found = from_cleanlab(issues, model)
+    >>> found.columns.tolist(), int(apply_suggestions(Y, found).sum().sum() - Y.sum().sum()) == len(found)
+    (['row', 'label', 'probability'], True)
+    """
+    given, kind = _given_labels(model, Y)
+    if kind != "multilabel":
+        raise ValueError("from_cleanlab needs a model of multi-label targets: a row of classes has one already.")
+    wrong = _issue_mask(issues, given.shape)
+    index = Y.index if isinstance(Y, pd.DataFrame) else None
+    rows = model._fitted.rows if Y is None else row_names(index, len(given))  # noqa: SLF001 (it has no public name)
+    names = Y.columns if isinstance(Y, pd.DataFrame) else getattr(model, "label_names_in_", range(given.shape[1]))
+    nowhere = np.zeros(given.shape, np.int16)
+    found = list_cells(wrong & ~given, _out_of_sample(model), nowhere, rows, list(names))
+    return found.drop(columns="layer")
+
+
+def _given_labels(model: Any, Y: Any) -> tuple[np.ndarray, str]:
+    """Return (n, n_labels) of booleans, and the kind of the target."""
+    proba = _out_of_sample(model)
+    kind = "multilabel" if isinstance(model.classes_, list) else "binary" if len(model.classes_) == 2 else "multiclass"
+    if Y is None:
+        fitted = getattr(model, "_fitted", None)
+        if fitted is None:
+            raise ValueError(
+                f"A {type(model).__name__} does not remember its labels: pass them, to_cleanlab(model, Y)."
+            )
+        return fitted.labels.observed, kind
+    if kind != "multilabel":
+        return _given_classes(Y, model.classes_, len(proba)), kind
+    weak = check_weak_labels(Y, getattr(model, "unknown_label", np.nan))
+    if weak.observed.shape != proba.shape:
+        raise ValueError(f"Y has shape {weak.observed.shape}, but the model was fitted on labels of {proba.shape}.")
+    names = getattr(model, "label_names_in_", None)
+    if names is not None and weak.targets.names is not None and list(names) != list(weak.targets.names):
+        raise ValueError(f"The labels of Y, {list(weak.targets.names)}, are not those of the fit: {list(names)}.")
+    return weak.observed, kind
+
+
+def _given_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
+    y = np.asarray(y).ravel()
+    if len(y) != n:
+        raise ValueError(f"Y has {len(y)} rows, but the model was fitted on {n}.")
+    given = y[:, None] == np.asarray(classes)[None, :]
+    if not given.any(axis=1).all():
+        row = int(np.argmin(given.any(axis=1)))
+        raise ValueError(
+            f"Y has the class {y[row]!r} in row {row}, which the model does not know{_hint(y[row], classes)}"
+        )
+    return given
+
+
+def _out_of_sample(model: Any) -> np.ndarray:
+    if not hasattr(model, "oos_proba_"):
+        check_is_fitted(model)
+        raise ValueError(
+            f"This {type(model).__name__} keeps no out-of-sample probabilities, which cleanlab needs: take a "
+            "DeepForestClassifier, or a forest with out_of_sample=OutOfBag() or KFold(k)."
+        )
+    recorded = getattr(getattr(model, "_fitted", None), "said", None)  # `oos_proba_` of calibrated models is another
+    if recorded is None:
+        return np.asarray(model.oos_proba_)
+    return recorded if len(model.classes_) != 2 or model.n_labels_ > 1 else np.hstack([1.0 - recorded, recorded])
+
+
+def _issue_mask(issues: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return cleanlab's issues as (n, n_labels) of booleans."""
+    if isinstance(issues, tuple) and len(issues) == 3:  # the ranked form: row numbers, labels, probabilities
+        issues = issues[0]
+    if isinstance(issues, (list, tuple)) and len(issues) == shape[1] and len(issues) != shape[0]:
+        mask = np.zeros(shape, dtype=bool)
+        lengths = [len(rows) for rows in issues]
+        mask[np.fromiter(chain.from_iterable(issues), np.int64), np.repeat(np.arange(shape[1]), lengths)] = True
+        return mask
+    mask = np.asarray(issues)
+    if mask.dtype != bool or mask.shape != shape:
+        raise ValueError(
+            f"issues must be booleans of shape {shape}, or row numbers for each of the {shape[1]} labels, as "
+            f"find_multilabel_issues_per_class returns them; got {mask.dtype} of shape {mask.shape}. "
+            "(find_label_issues says which rows are wrong, not which labels.)"
+        )
+    return mask

@@ -1,0 +1,254 @@
+"""From "how probable is it that the label was recorded" to "how probable is it that the label is there".
+
+Forests that learn from incomplete labels say P(recorded | x). With c = P(recorded | present) the probability that a
+label is present is P(recorded | x) / c, if the forests' probabilities can be taken at their word. They cannot: averages
+over trees are drawn towards the middle, and their quotient with c may pass 1. `Calibration` mends both at once, and
+finds the threshold above which a label should be predicted.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+
+from sylvan._validation import check_number
+
+__all__ = ["Calibration", "best_threshold"]
+
+_SQUEEZE = 1e-4  # keeps probabilities off 0 and 1, and their order
+_SLOPES = (0.2, 5.0)  # positive, so that a label's probabilities keep their order
+_MOST_CELLS = 1_000_000  # that a, b and d are fitted to
+_FEWEST_ROWS = 1000  # but to so many rows, whatever the number of labels
+_TINY = 1e-12
+
+
+class Calibration(BaseEstimator):
+    """Turn probabilities that labels were recorded into probabilities that they are present.
+
+    P(present | x) = σ(a + b (z - m) + d m), where z is the logit of 1 - (1 - p)^(1/c), which is about p / c where that
+    is small and never passes 1, and m is the mean of z of the label. The three numbers a, b and d, for all labels,
+    maximise the likelihood of the recorded labels, each recorded with probability c P(present | x), given out-of-sample
+    probabilities p. Within a label, averages over trees are too cautious (b > 1) or, where there is little to learn
+    from, follow noise (b < 1). How far labels lie apart is another matter (d): one slope for both would put labels in
+    the wrong order within a row. The order of a label's probabilities stays as it was, and different ones stay
+    different (as far as a float can be near 1), unlike with min(p / c, 1).
+
+    An estimated c is wrong by some, and a wrong c moves all probabilities of its label past those of other labels. So
+    each label has the geometric mean of its own c and the labels' common one, as far as its interval allows.
+
+    A label is predicted where P(present | x) passes a threshold, found by `best_threshold` on the same out-of-sample
+    probabilities.
+
+    Parameters
+    ----------
+    own_share : float, default=0.5
+        Weight of a label's own c in that mean: with 0 all labels have the common one, with 1 each has its own.
+    towards_mcc : float, default=0.5
+        Threshold: 0 is the one with the least expected Hamming loss, 1 that with the greatest expected MCC, numbers
+        between lie between.
+    separate_rates : bool, default=True
+        Find b and d apart; otherwise d = b.
+
+    Attributes
+    ----------
+    intercept_, slope_, rate_slope_ : a, b and d
+    means_ : (n_labels,) m of each label
+    frequency_ : (n_labels,) c of each label, as it is used
+    threshold_ : above it a label is predicted
+
+    Examples
+    --------
+    Half of the positives were recorded, and the forests are too cautious:
+
+    >>> import numpy as np
+    >>> from sylvan.labels.calibrate import Calibration
+    >>> rng = np.random.default_rng(0)
+    >>> present = rng.random((5000, 1))  # P(present | x)
+    >>> recorded = (rng.random((5000, 1)) < present) & (rng.random((5000, 1)) < 0.5)
+    >>> said = 0.6 * 0.5 * present + 0.4 * 0.25
+    >>> calibration = Calibration().fit(recorded, said, np.array([0.5]))
+    >>> float(np.abs(said / 0.5 - present).max().round(1))
+    0.2
+    >>> float(np.abs(calibration.transform(said) - present).max().round(1))
+    0.1
+    """
+
+    def __init__(self, *, own_share: float = 0.5, towards_mcc: float = 0.5, separate_rates: bool = True) -> None:
+        self.own_share = own_share
+        self.towards_mcc = towards_mcc
+        self.separate_rates = separate_rates
+
+    def fit(self, recorded: Any, proba: Any, frequency: Any, interval: Any = None) -> "Calibration":
+        """Find a, b, d and the threshold.
+
+        Parameters
+        ----------
+        recorded : (n, n_labels) of 0/1, the labels that the forests learnt
+        proba : (n, n_labels), out-of-sample probabilities of these labels
+        frequency : (n_labels,) or number, P(recorded | present) of each label, in (0, 1]
+        interval : (low, high), each (n_labels,) or number, default=None
+            Where c of each label lies; low and high are equal where it is known. None: it may be anywhere.
+
+        Returns
+        -------
+        self
+        """
+        towards = check_number("towards_mcc", self.towards_mcc, 0.0, 1.0)
+        recorded, proba = np.asarray(recorded, dtype=bool), np.asarray(proba, dtype=float)
+        c = np.broadcast_to(np.asarray(frequency, dtype=float), recorded.shape[1:])
+        if not ((c > 0.0) & (c <= 1.0)).all():
+            raise ValueError(f"frequency must lie in (0, 1], got {np.asarray(frequency)}.")
+        if recorded.shape != proba.shape or not np.isfinite(proba).all():
+            raise ValueError(
+                f"proba must be finite and have the shape of recorded, {recorded.shape}; it has {proba.shape}."
+            )
+        low, high = (0.0, 1.0) if interval is None else interval
+        self.frequency_ = np.clip(self._drawn_together(c, recorded.sum(axis=0)), low, high)
+        z = self._logit(proba)
+        self.means_ = z.mean(axis=0)
+        rows = _some_rows(*recorded.shape)
+        recorded_there, z = recorded[rows], z[rows]
+        self.intercept_, self.slope_, self.rate_slope_ = 0.0, 1.0, 1.0
+        if recorded_there.any() and not recorded_there.all():
+            within, between = z - self.means_, np.broadcast_to(self.means_, z.shape)
+            if self.separate_rates:
+                self.intercept_, self.slope_, self.rate_slope_ = _fit(
+                    recorded_there, [within, between], self.frequency_
+                )
+            else:
+                self.intercept_, self.slope_ = _fit(recorded_there, [z], self.frequency_)
+                self.rate_slope_ = self.slope_
+        self.threshold_ = best_threshold(recorded, self.transform(proba), c, towards)
+        return self
+
+    def _drawn_together(self, c: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
+        """Return c between that of each label and the mean of all, in which labels count by their positives."""
+        share = check_number("own_share", self.own_share, 0.0, 1.0)
+        if not n_recorded.any():
+            return c
+        return np.exp(share * np.log(c) + (1.0 - share) * np.average(np.log(c), weights=n_recorded))
+
+    def transform(self, proba: Any) -> np.ndarray:
+        """Return P(present | x) of probabilities (n, n_labels) that labels are recorded."""
+        within = self._logit(np.asarray(proba, dtype=float)) - self.means_
+        return expit(self.intercept_ + self.slope_ * within + self.rate_slope_ * self.means_)
+
+    def given_unrecorded(
+        self, present: Any, frequency: Any, n_recorded: Any, certain: Any = False, known: Any = 0.0
+    ) -> np.ndarray:
+        """Return the probability that a label is present although it was not recorded.
+
+        It is (1 - c) q / ((1 - c) q + (1 - k) (1 - q)), where k is the share of absent labels that are known to be
+        absent. k is 0 if zeros may be missed labels: then that a label was not recorded speaks against it, the more so
+        the more carefully it is recorded. If cells are left open by chance, k = c, and it says nothing. An estimated c
+        counts as at most (n + 1) / (n + 2) with n recorded labels: they cannot show that none was ever missed.
+
+        Parameters
+        ----------
+        present : (n, n_labels), q = P(present | x)
+        frequency : (n_labels,), c = P(recorded | present)
+        n_recorded : (n_labels,), numbers of recorded labels
+        certain : (n_labels,) bool or bool, default=False
+            Of which labels c is known
+        known : (n_labels,) or number, default=0
+            k of each label
+
+        Examples
+        --------
+        >>> from sylvan.labels.calibrate import Calibration
+        >>> Calibration().given_unrecorded([[0.5, 0.5, 0.5]], [0.2, 0.8, 1.0], [100, 100, 100]).round(2)
+        array([[0.44, 0.17, 0.01]])
+        >>> Calibration().given_unrecorded([[0.5]], [0.8], [100], known=0.8).round(2)
+        array([[0.5]])
+        """
+        n = np.asarray(n_recorded, dtype=float)
+        c = np.where(certain, frequency, np.minimum(frequency, (n + 1.0) / (n + 2.0)))
+        q = np.asarray(present, dtype=float)
+        missed = (1.0 - c) * q
+        return missed / np.maximum(missed + (1.0 - np.asarray(known)) * (1.0 - q), _TINY)
+
+    def _logit(self, proba: np.ndarray) -> np.ndarray:
+        """Return the logit of 1 - (1 - p)^(1/c), that is log(exp(h) - 1) with h = -log(1 - p) / c."""
+        squeezed = _SQUEEZE + (1.0 - 2.0 * _SQUEEZE) * np.clip(proba, 0.0, 1.0)
+        h = -np.log1p(-squeezed) / self.frequency_
+        return h + np.log(-np.expm1(-h))
+
+
+def _some_rows(n_rows: int, n_labels: int) -> Any:
+    """Return rows that a, b and d are fitted to: all, or in large tables some, drawn at random, always the same."""
+    wanted = max(_MOST_CELLS // n_labels, _FEWEST_ROWS)
+    if n_rows <= wanted:
+        return slice(None)
+    return np.sort(np.random.RandomState(0).choice(n_rows, wanted, replace=False))
+
+
+def _fit(recorded: np.ndarray, parts: list[np.ndarray], frequency: np.ndarray) -> np.ndarray:
+    """Return a and the slopes that maximise the likelihood of labels recorded with probability c σ(a + Σ slope part).
+
+    A prior as weak as one cell holds a at 0 and slopes at 1 where the data say nothing.
+    """
+    y, c = recorded.astype(float), np.broadcast_to(frequency, recorded.shape)
+    start = np.array([0.0] + [1.0] * len(parts))
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        present = expit(at[0] + sum(slope * part for slope, part in zip(at[1:], parts)))
+        p = np.clip(c * present, _TINY, 1.0 - _TINY)
+        value = -np.sum(np.where(recorded, np.log(p), np.log1p(-p)))
+        change = (p - y) / (1.0 - p) * (1.0 - present)
+        away = at - start
+        gradient = np.array([change.sum(), *((change * part).sum() for part in parts)]) + away
+        return (value + 0.5 * away @ away) / y.size, gradient / y.size
+
+    bounds = [(-20.0, 20.0)] + [_SLOPES] * len(parts)
+    return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+
+
+def best_threshold(recorded: Any, proba: Any, frequency: Any, towards_mcc: float = 0.5) -> float:
+    """Return the threshold on P(present | x) that is best for all labels together, although labels are missing.
+
+    How many of the cells above a threshold are truly positive is known in two ways, as many as are recorded there,
+    divided by c, and the sum of their probabilities; the mean of both is taken. So it is for all positives. That gives
+    the four numbers of cells that Hamming loss and Matthews' correlation are made of.
+
+    Parameters
+    ----------
+    recorded : (n, n_labels) of 0/1
+    proba : (n, n_labels), out-of-sample P(present | x)
+    frequency : (n_labels,) or number, P(recorded | present)
+    towards_mcc : float, default=0.5
+        0: the threshold with the least expected Hamming loss, 1: that with the greatest expected MCC.
+
+    Returns
+    -------
+    float, 0.5 if no label is recorded
+
+    Examples
+    --------
+    >>> from sylvan.labels.calibrate import best_threshold
+    >>> recorded, proba = [[1], [0], [1], [0], [0], [0]], [[0.9], [0.8], [0.6], [0.5], [0.2], [0.1]]
+    >>> round(best_threshold(recorded, proba, 0.4), 2)
+    0.35
+    >>> round(best_threshold(recorded, proba, 1.0), 2)
+    0.55
+    """
+    recorded, proba = np.asarray(recorded, dtype=bool), np.asarray(proba, dtype=float)
+    if not recorded.any():
+        return 0.5
+    order = np.argsort(-proba, axis=None, kind="stable")
+    ranked = proba.ravel()[order]
+    worth = 0.5 * ((recorded / np.broadcast_to(frequency, recorded.shape)).ravel()[order] + ranked)
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # cells of one probability stay together
+    n = len(ranked)
+    above = np.append(0.0, last + 1.0)  # or nothing is predicted
+    positives = min(float(worth.sum()), n)
+    true_positive = np.minimum(np.minimum(np.append(0.0, np.cumsum(worth)[last]), above), positives)
+    false_positive, false_negative = above - true_positive, positives - true_positive
+    true_negative = np.maximum(n - above - false_negative, 0.0)
+    product = above * positives * (true_negative + false_positive) * (true_negative + false_negative)
+    mcc = (true_positive * true_negative - false_positive * false_negative) / np.sqrt(np.maximum(product, _TINY))
+    chosen = np.array([np.argmin(false_positive + false_negative), np.argmax(mcc)])
+    edges = np.concatenate([ranked[:1], ranked[last], [0.0]])  # nothing is greater than the greatest
+    cuts = (edges[chosen] + edges[chosen + 1]) / 2.0
+    return float(np.interp(towards_mcc, [0.0, 1.0], cuts))  # exact at both ends, and where they are equal

@@ -1,0 +1,69 @@
+"""What the exchangeable parts about labels promise."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from sylvan.labels.state import LabelState
+
+
+class FrequencyEstimator(Protocol):
+    """Estimates c = P(observed | positive) of each label.
+
+    `uses_proba` says whether it needs out-of-sample probabilities (asked after a layer) or the features (asked before).
+    One that knows how sure it is has a method `details` too, with the same parameters, which returns
+    `FrequencyDetails`.
+    """
+
+    uses_proba: bool
+
+    def estimate(self, X: Any, Y: Any, proba: np.ndarray | None = None, random_state: Any = None) -> np.ndarray:
+        """Return c of each label, NaN where nothing can be said. Y is a table where labels have names."""
+
+
+class LabelImputer(Protocol):
+    """Decides which unobserved labels the next layer takes for positives. Holds no state of its own."""
+
+    def begin(
+        self,
+        X: Any,
+        observed: np.ndarray,
+        candidates: np.ndarray | None = None,
+        random_state: Any = None,
+        label_names: Sequence[Any] | None = None,
+    ) -> LabelState:
+        """Return the state before layer 1."""
+
+    def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
+        """Return the state after a layer with out-of-sample probabilities (n_forests, n, n_labels)."""
+
+    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
+        """Return (n_labels,) P(cell is 1 in the labels a layer learnt | label truly present).
+
+        `trained` is the state that the layer learnt from, `after` that after its step. A probability of the layer
+        divided by it is a probability that the label is truly present. 1 where nothing is known.
+        """
+
+    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+        """Return (n, n_labels) bool: cells of new rows to be filled; `state` is that after the last layer's step."""
+
+
+class Calibrator(Protocol):
+    """Turns probabilities that labels are recorded into probabilities that they are present."""
+
+    threshold_: float
+
+    def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, interval: Any) -> "Calibrator":
+        """Learn from recorded labels, out-of-sample probabilities and P(recorded | present) of each label.
+
+        `interval` is (low, high) of that frequency, or None.
+        """
+
+    def transform(self, proba: np.ndarray) -> np.ndarray:
+        """Return (n, n_labels) P(present | x); a label is predicted where it is greater than `threshold_`."""
+
+    def given_unrecorded(
+        self, present: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray, certain: np.ndarray, known: np.ndarray
+    ) -> np.ndarray:
+        """Return P(present | x, not recorded), from P(present | x), c, numbers of positives, whether c is known."""

@@ -1,0 +1,292 @@
+"""The label frequency from the shape of rankings, for each label as far as labels differ."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator
+
+from sylvan._validation import check_number
+from sylvan.kernels.binormal import binormal_likelihood
+from sylvan.labels.frequency.reading import read_labels, read_proba
+from sylvan.labels.state import FrequencyDetails
+
+_GRID = np.geomspace(0.08, 1.0, 41)  # values of c
+_LOG_GRID = np.log(_GRID)
+_SPREADS = np.array([0.02, 0.1, 0.2, 0.3, 0.45, 0.7])  # standard deviations of log c between labels
+_SEPARATIONS = np.linspace(0.0, 5.0, 26)
+_SCORES = np.linspace(-5.0, 10.0, 301)
+_N_BINS = 60
+_IMPOSSIBLE = -200.0  # log likelihood of what cannot be, so that labels that contradict each other are not an error
+_EVIDENCE = 3.0  # Bayes factors below are no sign
+_WIDE = 2.0  # intervals of c that are wider than this factor tell little
+
+
+class Reading(NamedTuple):
+    """What the rankings say.
+
+    Attributes
+    ----------
+    chances : (n_labels, n_grid) probability of each c of the grid, by label; NaN of labels without a positive
+    recorded : (n_labels,) share of recorded rows; c cannot be less
+    spread : expected standard deviation of log c between labels
+    differ : how many times more likely the labels are if they differ than if they do not (Bayes factor)
+    """
+
+    chances: np.ndarray
+    recorded: np.ndarray
+    spread: float
+    differ: float
+
+
+class BinormalFrequency(BaseEstimator):
+    """c of each label from the shape of its ranking, drawn towards that of all labels.
+
+    Rank the rows by the probability that a label is recorded. If c is 1, the share of recorded rows keeps rising
+    towards the top; if c is smaller, it rises to a plateau at c, where all rows are positive and a share of 1 - c was
+    missed. Where no group of rows is purely positive, there is no plateau, and the highest share of recorded rows,
+    which other estimators take for c (`TopRate`, TIcE, percentiles), is far too low. Here the whole curve is compared
+    with those that the binormal model of ROC analysis gives:
+
+    1. Scores of negatives are N(0, 1), those of positives N(δ, 1), a share d / c of the rows is positive, where d is
+       the share of recorded ones, and P(recorded | score) = c P(positive | score). L_j(c) is the likelihood of the
+       recorded rows of label j, given the ranking, with the best δ. It has a sharp peak if a label is told well, and is
+       flat if it is not.
+    2. log c_j comes from a normal distribution with mean log m and standard deviation t, both unknown: m is as likely
+       to be anywhere on a logarithmic scale from 0.08 to 1, t to be 0.02, 0.1, 0.2, 0.3, 0.45 or 0.7. So labels share
+       one value unless they say otherwise, and those that say little follow the others.
+    3. The estimate of c_j is its geometric mean, given all labels; the interval has the central probability `level`.
+
+    Ranks alone are used, so that it does not matter how cautious the probabilities are. c is not looked for below 0.08.
+    Complete labels that the features do not tell at all have a c near the middle of that range, and a wide interval:
+    say `within=1` if you know that nothing is missing. Intervals are too narrow where scores are far from normal.
+    Assumes that positives are
+    missing at random within a label, whatever their features; if hard cases are missed more often, c is too high.
+
+    Parameters
+    ----------
+    within : (low, high), number, mapping or None, default=None
+        What is known beforehand: a range or a value for all labels, or {label: range or value} for some of them.
+    trust : float, default=0.7
+        How much evidence a cell is, compared with one that is independent of all others: the log likelihood is
+        multiplied by it. Rows that resemble each other, and scores that are not quite normal, make it less than 1.
+    level : float, default=0.9
+        Probability that c lies within the interval.
+
+    Notes
+    -----
+    Not published in this form. `details` gives intervals and says in words how it was decided.
+
+    References
+    ----------
+    .. [1] D. D. Dorfman and E. Alf, Maximum-likelihood estimation of parameters of signal-detection theory, Journal of
+       Mathematical Psychology 6, 1969 (the binormal model).
+    .. [2] C. Elkan and K. Noto, Learning classifiers from only positive and unlabeled data, KDD 2008 (c).
+
+    Examples
+    --------
+    Labels of which 90 % and 40 % were recorded:
+
+    >>> import numpy as np
+    >>> from sylvan.labels.frequency import BinormalFrequency
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random((4000, 2)) < 0.3
+    >>> Y = (truth & (rng.random((4000, 2)) < [0.9, 0.4])).astype(int)
+    >>> proba = 1 / (1 + np.exp(1 - 3 * truth + rng.normal(size=truth.shape)))  # any order will do
+    >>> BinormalFrequency().estimate(None, Y, proba=proba).round(1)
+    array([0.9, 0.4])
+    >>> BinormalFrequency(within=(0.6, 1)).estimate(None, Y, proba=proba).round(1)
+    array([0.9, 0.6])
+    """
+
+    uses_proba: ClassVar[bool] = True
+
+    def __init__(self, *, within: Any = None, trust: float = 0.7, level: float = 0.9) -> None:
+        self.within = within
+        self.trust = trust
+        self.level = level
+
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
+        """Return c of each label, NaN for a label without positives.
+
+        Parameters
+        ----------
+        X : ignored
+        Y : (n, n_labels), 1 for an observed positive
+        proba : (n, n_labels), out-of-sample probabilities; cells with NaN, known to be negative, are left out
+        random_state : ignored
+        """
+        found, limits = self._read(Y, proba)
+        return _within(np.exp(found.chances @ _LOG_GRID), found.recorded, limits)
+
+    def details(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> FrequencyDetails:
+        """Return an interval for c of each label, and why labels share a value or not.
+
+        Parameters are those of `estimate`.
+        """
+        found, limits = self._read(Y, proba)
+        c = _within(np.exp(found.chances @ _LOG_GRID), found.recorded, limits)
+        tail = 0.5 * (1.0 - self.level)
+        low, high = (_within(_quantiles(found.chances, at), found.recorded, limits) for at in (tail, 1.0 - tail))
+        narrow = ~np.isnan(c) & (_allowed(limits).sum(axis=1) == 1)  # too narrow for the grid to say more
+        low, high = np.where(narrow, np.clip(found.recorded, *limits), low), np.where(narrow, limits[1], high)
+        return FrequencyDetails(np.fmin(low, c), np.fmax(high, c), self._reason(found, limits))
+
+    def _read(self, Y: Any, proba: Any) -> tuple[Reading, np.ndarray]:
+        check_number("trust", self.trust, 0.0, 1.0)
+        check_number("level", self.level, 0.0, 1.0)
+        observed, names = read_labels(Y)
+        proba = read_proba(type(self).__name__, proba, observed.shape)
+        limits = read_limits(self.within, observed.shape[1], names)
+        likelihood = np.array([label_likelihood(y, p) for y, p in zip(observed.T, proba.T)])
+        there = np.isfinite(likelihood).any(axis=1)
+        chances = np.full(likelihood.shape, np.nan)
+        weights = np.zeros((len(_SPREADS), len(_GRID)))
+        if there.any():
+            possible = _allowed(limits) & np.isfinite(likelihood)
+            evidence = np.where(possible, self.trust * np.where(possible, likelihood, 0.0), -np.inf)
+            chances[there], weights = share_evidence(evidence[there])
+        by_spread = weights.sum(axis=1)
+        differ = float(by_spread[1:].mean() / max(by_spread[0], 1e-300))
+        known = ~np.isnan(proba)
+        recorded = (observed & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        return Reading(chances, recorded, float(by_spread @ _SPREADS), differ), limits
+
+    def _reason(self, found: Reading, limits: np.ndarray) -> str:
+        tail = 0.5 * (1.0 - self.level)
+        there = ~np.isnan(found.chances[:, 0])
+        given = limits[0] == limits[1]
+        if given.all():
+            return "given"
+        if not there.any():
+            return "no label has a recorded positive"
+        if there.sum() == 1:
+            text = "there is one label"
+        elif found.differ < _EVIDENCE:
+            text = "about one value for all labels, as nothing shows that they differ"
+        else:
+            factor = np.exp(found.spread)
+            text = (
+                f"a value for each label, drawn towards a common one; labels differ by a factor of about {factor:.2f}"
+            )
+        if given.any():
+            text += "; some are given"
+        elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():
+            text += "; kept within the given limits"
+        low, high = (_within(_quantiles(found.chances, at), found.recorded, limits)[there] for at in (tail, 1.0 - tail))
+        typical = np.argsort(high / low, kind="stable")[(len(low) - 1) // 2]
+        if high[typical] > _WIDE * low[typical] and not given.any():
+            between = f"from {low[typical]:.2f} to {high[typical]:.2f}"
+            text += f"; the data hardly tell it (it lies somewhere {between}): if you know better, say so"
+        return text
+
+
+def label_likelihood(observed: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """Return the log likelihood of each c of the grid (step 1), -inf where it cannot be.
+
+    It cannot be anything of labels without a positive. Cells of one probability count as their mean each.
+    """
+    out = np.full(len(_GRID), -np.inf)
+    there = ~np.isnan(proba)
+    observed, proba = observed[there].astype(float), proba[there]
+    n = len(observed)
+    if not observed.any():
+        return out
+    order = np.argsort(-proba, kind="stable")
+    _, group, sizes = np.unique(-proba[order], return_inverse=True, return_counts=True)
+    share = np.bincount(group, observed[order]) / sizes
+    edges = np.unique(np.rint(n * np.linspace(0.0, 1.0, _N_BINS + 1) ** 2).astype(np.int64))  # finer at the top
+    recorded = np.add.reduceat(share[group], edges[:-1])
+    bins = np.diff(edges).astype(float)
+    middles = (edges[:-1] + edges[1:]) / (2.0 * n)
+    binormal_likelihood(recorded, bins, middles, float(observed.mean()), _GRID, *_TABLES, out)
+    return out
+
+
+def _normal_tables() -> tuple[np.ndarray, ...]:
+    """Return P(score > s) and heights of negatives, then of positives by their separation."""
+    shifted = _SCORES - _SEPARATIONS[:, None]
+    return (
+        ndtr(-_SCORES),
+        np.exp(-0.5 * _SCORES**2),
+        np.ascontiguousarray(ndtr(-shifted)),
+        np.ascontiguousarray(np.exp(-0.5 * shifted**2)),
+    )
+
+
+_TABLES = _normal_tables()
+
+
+def share_evidence(log_likelihood: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(c | all labels) of each label, (n_labels, n_grid), and of each t and m, (n_spreads, n_grid) (step 2)."""
+    peak = log_likelihood.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):  # a label for which nothing is possible
+        relative = np.where(np.isfinite(peak), log_likelihood - peak, 0.0)
+    likelihood = np.exp(np.maximum(relative, _IMPOSSIBLE))
+    priors, parts = [], []
+    for spread in _SPREADS:
+        prior = np.exp(-0.5 * ((_LOG_GRID - _LOG_GRID[:, None]) / spread) ** 2)
+        prior /= prior.sum(axis=1, keepdims=True)  # (m, c)
+        priors.append(prior)
+        parts.append(likelihood @ prior.T)  # (label, m)
+    evidence = np.array([np.log(part).sum(axis=0) for part in parts])
+    weights = np.exp(evidence - evidence.max())
+    weights /= weights.sum()
+    chances = sum(likelihood * ((weight / part) @ prior) for weight, part, prior in zip(weights, parts, priors))
+    return chances / chances.sum(axis=1, keepdims=True), weights
+
+
+def _quantiles(chances: np.ndarray, at: float) -> np.ndarray:
+    """Return a quantile of c of each label."""
+    middles = np.cumsum(chances, axis=1) - 0.5 * chances
+    return np.exp([np.interp(at, row, _LOG_GRID) for row in middles])
+
+
+def _allowed(limits: np.ndarray) -> np.ndarray:
+    """Return which values of the grid are within limits, (n_labels, n_grid); the nearest one, if none is."""
+    low, high = limits[0][:, None], limits[1][:, None]
+    inside = (low <= _GRID) & (high >= _GRID)
+    nearest = np.abs(np.log(np.sqrt(np.maximum(low, 1e-3) * high)) - _LOG_GRID).argmin(axis=1)
+    lonely = ~inside.any(axis=1)
+    inside[lonely, nearest[lonely]] = True
+    return inside
+
+
+def _within(c: np.ndarray, recorded: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """Return c, no less than the share of recorded rows, and kept within the limits."""
+    known = np.isnan(c) & (limits[0] == limits[1])  # said, though no row has the label
+    return np.where(known, limits[0], np.clip(np.maximum(c, recorded), *limits))
+
+
+def read_limits(within: Any, n_labels: int, names: list | None) -> np.ndarray:
+    """Return (2, n_labels), the least and greatest c of each label that a user allows."""
+    limits = np.array([[0.0], [1.0]]) * np.ones(n_labels)
+    if within is None:
+        return limits
+    if not isinstance(within, (Mapping, pd.Series)):
+        limits[:] = _read_range(within)[:, None]
+        return limits
+    labels = list(range(n_labels)) if names is None else names
+    if isinstance(within, pd.Series) and not within.index.is_unique:
+        twice = within.index[within.index.duplicated()].unique().tolist()
+        raise ValueError(f"frequency names a label twice: {twice}.")
+    unknown = [name for name in within.keys() if name not in labels]  # noqa: SIM118 (of a Series: its index)
+    if unknown:
+        raise ValueError(f"frequency speaks of labels that Y does not have: {unknown}. Labels are {labels}.")
+    for at, name in enumerate(labels):
+        if name in within:
+            limits[:, at] = _read_range(within[name])
+    return limits
+
+
+def _read_range(value: Any) -> np.ndarray:
+    """Return (low, high) of a range or number."""
+    try:
+        pair = np.broadcast_to(np.asarray(value, dtype=float), 2)
+    except (TypeError, ValueError):
+        raise ValueError(f"A label frequency must be a number or a range (low, high), got {value!r}.") from None
+    if not (0.0 <= pair[0] <= pair[1] <= 1.0 and pair[1] > 0.0):
+        raise ValueError(f"A label frequency must lie in (0, 1], and a range be (low, high), got {value!r}.")
+    return pair

@@ -1,0 +1,204 @@
+"""Estimators of the label frequency c = P(observed | positive): how often is a positive label written down?
+
+All have `estimate(X, Y, proba=None, random_state=None)`, which returns c of each label: a number in (0, 1], or NaN
+where nothing can be said. `uses_proba` says whether it takes out-of-sample probabilities. TIcE, which takes features,
+has a file of its own.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from sylvan._validation import check_integer, check_number
+from sylvan.labels.frequency.reading import read_labels, read_proba
+from sylvan.labels.state import FrequencyDetails
+
+
+class OutOfBagPercentile(BaseEstimator):
+    """A high percentile of the out-of-sample probabilities of the observed positives.
+
+    A classifier that learns "observed" instead of "positive" gives sure positives the probability c. The rows that it
+    is most sure of are taken for such.
+
+    Parameters
+    ----------
+    percentile : float, default=95
+        From 0 to 100. Less than 100, since the greatest probability is often too great by chance.
+
+    References
+    ----------
+    Elkan, C. and Noto, K. (2008). Learning Classifiers from Only Positive and Unlabeled Data. KDD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sylvan.labels.frequency.rates import OutOfBagPercentile
+    >>> Y = np.array([[1, 0], [1, 0], [0, 0], [1, 0]])
+    >>> proba = np.array([[0.6, 0.1], [0.5, 0.2], [0.9, 0.1], [0.3, 0.0]])
+    >>> OutOfBagPercentile(percentile=50).estimate(None, Y, proba=proba)
+    array([0.5, nan])
+    """
+
+    uses_proba: ClassVar[bool] = True
+
+    def __init__(self, percentile: float = 95) -> None:
+        self.percentile = percentile
+
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
+        """Return c of each label.
+
+        Parameters
+        ----------
+        X : ignored
+        Y : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
+            1 where a label was observed, else 0 or NaN.
+        proba : array of shape (n, n_labels), or (n,) for one label
+            Probabilities of the labels, each from a model that did not see the row. Cells with NaN are left out.
+        random_state : ignored
+
+        Returns
+        -------
+        c : ndarray of shape (n_labels,)
+            In (0, 1]; NaN for a label that no row has, and where the percentile is 0.
+        """
+        check_number("percentile", self.percentile, 0.0, 100.0)
+        observed, _ = read_labels(Y)
+        proba = read_proba("OutOfBagPercentile", proba, observed.shape)
+        c = np.full(observed.shape[1], np.nan)
+        for label, column in enumerate(proba.T):
+            known = column[observed[:, label] & ~np.isnan(column)]
+            if len(known):
+                c[label] = np.percentile(known, self.percentile)
+        return np.where(c > 0.0, c, np.nan)
+
+
+class KnownFrequency(BaseEstimator):
+    """Label frequencies that are known beforehand.
+
+    Parameters
+    ----------
+    frequency : float, sequence, dict or Series
+        One number for all labels, one for each label, or one for each label's name, the column name of Y; labels of a
+        Y without names are called 0, 1, ... All are greater than 0 and at most 1.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan.labels.frequency.rates import KnownFrequency
+    >>> Y = pd.DataFrame({"rain": [1, 0, 0], "snow": [0, 0, 1]})
+    >>> KnownFrequency({"snow": 0.8, "rain": 0.5}).estimate(None, Y)
+    array([0.5, 0.8])
+    >>> KnownFrequency(0.7).estimate(None, Y)
+    array([0.7, 0.7])
+    """
+
+    uses_proba: ClassVar[bool] = False
+
+    def __init__(self, frequency: Any) -> None:
+        self.frequency = frequency
+
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
+        """Return c of each label.
+
+        Parameters
+        ----------
+        X, proba, random_state : ignored
+        Y : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
+            1 where a label was observed, else 0 or NaN.
+
+        Returns
+        -------
+        c : ndarray of shape (n_labels,)
+        """
+        observed, names = read_labels(Y)
+        labels = list(range(observed.shape[1])) if names is None else names
+        frequency = self.frequency
+        if isinstance(frequency, (Mapping, pd.Series)):
+            absent = [label for label in labels if label not in frequency]
+            if absent:
+                hint = "" if names else " Y has no column names: pass one number for each column, in their order."
+                raise ValueError(f"frequency says nothing of the labels {absent}.{hint}")
+            frequency = [frequency[label] for label in labels]
+        try:
+            c = np.array(frequency, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"frequency must be a number, or numbers by label, got {self.frequency!r}.") from None
+        if c.ndim > 1 or (c.ndim == 1 and len(c) != len(labels)):
+            raise ValueError(f"frequency must be one number or {len(labels)}, one for each label; got shape {c.shape}.")
+        c = np.broadcast_to(c, len(labels)).copy()
+        wrong = np.flatnonzero(~((c > 0.0) & (c <= 1.0)))
+        if len(wrong):
+            raise ValueError(f"frequency must lie in (0, 1], got {c[wrong[0]]} for label {labels[wrong[0]]!r}.")
+        return c
+
+    def details(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> FrequencyDetails:
+        """Return what is known as an interval without width; parameters as in `estimate`."""
+        c = self.estimate(X, Y)
+        return FrequencyDetails(c, c, "given")
+
+
+class TopRate(BaseEstimator):
+    """c is the greatest share of observed positives among the k rows with the highest probability, over all k.
+
+    Whatever the rows of a set have in common, at most a share c of them is observed, and c if all are positive. The
+    rows that a forest is surest of are nearly all positive, so their rate comes close to c from below. Unlike a
+    percentile of the probabilities it does not take the probability of a sure positive for 1, which out-of-sample
+    probabilities of noisy labels never reach.
+
+    Parameters
+    ----------
+    min_rows : int, default=20
+        Smallest k: the rate among fewer rows is mostly chance.
+    pooled : bool, default=True
+        Whether all cells are ranked together, for one c of all labels, or each label by itself. One c is much steadier,
+        above all for rare labels, and right if labels were missed at about the same rate.
+
+    Notes
+    -----
+    Not published: an alternative to `OutOfBagPercentile` for `StrictLabelComplement` and `FluidLabelAddition`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sylvan.labels.frequency import TopRate
+    >>> observed = np.array([[1], [0], [1], [1], [0], [0], [0], [0]])
+    >>> p = np.array([[0.9], [0.8], [0.7], [0.6], [0.3], [0.2], [0.1], [0.1]])
+    >>> TopRate(min_rows=4).estimate(None, observed, proba=p)
+    array([0.75])
+    """
+
+    uses_proba = True
+
+    def __init__(self, *, min_rows: int = 20, pooled: bool = True) -> None:
+        self.min_rows = min_rows
+        self.pooled = pooled
+
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
+        """Return c of each label, NaN for a label without positives.
+
+        Parameters
+        ----------
+        X : ignored
+        Y : (n, n_labels), 1 for an observed positive
+        proba : (n, n_labels), out-of-sample probabilities
+        random_state : ignored
+        """
+        check_integer("min_rows", self.min_rows, 1)
+        observed, _ = read_labels(Y)
+        proba = read_proba("TopRate", proba, observed.shape)
+        if self.pooled:
+            rates = np.full(observed.shape[1], self._best_rate(observed.ravel(), proba.ravel()))
+        else:
+            rates = np.array([self._best_rate(y, p) for y, p in zip(observed.T, proba.T)])
+        return np.where(observed.any(axis=0), rates, np.nan)
+
+    def _best_rate(self, observed: np.ndarray, proba: np.ndarray) -> float:
+        order = np.argsort(-proba, kind="stable")
+        ranked = proba[order]
+        rate = np.cumsum(observed[order]) / np.arange(1, len(order) + 1)
+        whole = np.append(ranked[1:] != ranked[:-1], True)  # rows of one probability stay together
+        whole[: min(self.min_rows, len(order)) - 1] = False
+        return float(rate[whole].max())

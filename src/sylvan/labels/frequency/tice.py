@@ -1,0 +1,300 @@
+"""TIcE: the label frequency from features, by a tree that looks for sets of positives."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_consistent_length, check_random_state
+
+from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number
+from sylvan.kernels.tice import estimate_frequency
+from sylvan.labels.frequency.reading import read_labels
+
+_FEWEST_ROWS = 4  # with fewer there is nothing to split
+_MAX_BINS = 255  # one byte per value, and one code for missing ones
+_BLOCK_BYTES = 1 << 26
+
+
+class TIcEResult(NamedTuple):
+    """What TIcE found for one label.
+
+    Attributes
+    ----------
+    c : the estimated label frequency, NaN if no row has the label
+    per_fold : estimates of the folds in the last iteration; c is their mean
+    prior : the share of positives that c implies, at most 1
+    n_splits : splits that were evaluated in the last iteration, in all folds together
+    """
+
+    c: float
+    per_fold: np.ndarray
+    prior: float
+    n_splits: int
+
+
+class TIcE(BaseEstimator):
+    """Tree Induction for c Estimation.
+
+    Whatever the rows of a set have in common, the share of them that are labelled is at most c, and it is c if they
+    are all positive. TIcE looks for such sets with a decision tree, and takes the greatest share after subtracting
+    what chance may have added. The estimate is a lower bound: some 5 to 20 % low where a tree can find the positives,
+    more where it cannot. Positives are assumed to be labelled completely at random.
+
+    Features are cut into bins of equal width; missing values are a bin of their own, constant features are left out.
+    Nominal features are best given as one 0/1 column for each value. Where the best feature of a node leaves only one
+    bin of the estimation rows non-empty, the next best is taken (the published algorithm gives the node up), which
+    raised estimates a little on real data and none above c.
+
+    Parameters
+    ----------
+    max_bepp : float, default=5
+        k in the score L / (T + k) of a set with T rows, L of them labelled. The feature whose best bin has the highest
+        score splits a node. A greater k prefers larger sets.
+    max_splits : int, default=500
+        Number of nodes that are tried to be split, for each fold and iteration.
+    min_t : int, default=10
+        Smallest number of rows that a set needs to give a bound. Sets with at most as many rows that grow the tree are
+        not split.
+    n_folds : int, default=5
+        Each fold in turn grows a tree, the others estimate c with it. With fewer rows there are fewer folds.
+    n_iter : int, default=2
+        The width of the bound depends on c; it starts at 0.5, and each iteration takes the estimate of the last one.
+    delta : float in (0, 1] or None, default=None
+        Probability with which chance may exceed the bound, for each set; 1 takes the plain shares. None stands for
+        max(0.025, 1 / (1 + 0.004 T)) with T rows that estimate.
+    n_bins : int, default=4
+        Number of bins of each feature.
+    promising_only : bool, default=False
+        Take the bound of the set that looks best where the tree is grown, instead of the greatest bound.
+    scale : bool, default=True
+        Scale features to [0, 1] first. False: they lie there already.
+    random_state : int, RandomState or None, default=None
+        Draws the folds, which all labels share. None: the `random_state` given to `estimate`.
+
+    References
+    ----------
+    Bekker, J. and Davis, J. (2018). Estimating the Class Prior in Positive and Unlabeled Data through Decision Tree
+    Induction. AAAI.
+
+    Examples
+    --------
+    Half of the positives, which are far from the other rows, are labelled:
+
+    >>> import numpy as np
+    >>> from sylvan.labels.frequency.tice import TIcE
+    >>> rng = np.random.default_rng(0)
+    >>> positive = rng.random(2000) < 0.3
+    >>> X = rng.normal(size=(2000, 5)) + 5 * positive[:, None]
+    >>> Y = (positive & (rng.random(2000) < 0.5)).astype(int)
+    >>> TIcE(random_state=0).estimate(X, Y).round(2)
+    array([0.46])
+    """
+
+    uses_proba: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        max_bepp: float = 5,
+        max_splits: int = 500,
+        min_t: int = 10,
+        n_folds: int = 5,
+        n_iter: int = 2,
+        delta: float | None = None,
+        n_bins: int = 4,
+        promising_only: bool = False,
+        scale: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.max_bepp = max_bepp
+        self.max_splits = max_splits
+        self.min_t = min_t
+        self.n_folds = n_folds
+        self.n_iter = n_iter
+        self.delta = delta
+        self.n_bins = n_bins
+        self.promising_only = promising_only
+        self.scale = scale
+        self.random_state = random_state
+
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
+        """Return c of each label.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n, n_features)
+            Features, NaN if missing.
+        Y : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
+            1 where a label was observed, else 0 or NaN.
+        proba : ignored
+        random_state : int, RandomState or None, default=None
+            Used if the constructor had none.
+
+        Returns
+        -------
+        c : ndarray of shape (n_labels,)
+            In (0, 1]; NaN for a label that no row has.
+        """
+        return np.array([result.c for result in self.results(X, Y, random_state)])
+
+    def results(self, X: Any, Y: Any, random_state: Any = None) -> list[TIcEResult]:
+        """Return all that was found, label by label; parameters as in `estimate`."""
+        self._check_parameters()
+        observed, _ = read_labels(Y)
+        if X is None:
+            raise ValueError("TIcE estimates from features: X is needed, got None.")
+        holder = NameHolder()
+        X = check_features(holder, X, reset=True)
+        check_consistent_length(X, observed)
+        rng = check_random_state(random_state if self.random_state is None else self.random_state)
+        n = len(observed)
+        n_folds = min(self.n_folds, n)
+        fold = (rng.permutation(n) % n_folds).astype(np.uint8)
+        codes = _bin_columns(X, self.n_bins, self.scale, getattr(holder, "feature_names_in_", None))
+        return [self._search(codes, labelled, fold, n_folds) for labelled in observed.T]
+
+    def _search(self, codes: np.ndarray, labelled: np.ndarray, fold: np.ndarray, n_folds: int) -> TIcEResult:
+        rate = float(labelled.mean())
+        if rate == 0.0:
+            return TIcEResult(np.nan, np.full(n_folds, np.nan), np.nan, 0)
+        if len(labelled) < _FEWEST_ROWS:
+            return TIcEResult(rate, np.full(n_folds, rate), 1.0, 0)
+        per_fold, n_splits = np.empty(n_folds), np.empty(n_folds, np.int64)
+        c = estimate_frequency(
+            codes,
+            self.n_bins + 1,
+            labelled.astype(np.uint8),
+            fold,
+            float(self.max_bepp),
+            self.max_splits,
+            self.min_t,
+            self.n_iter,
+            0.0 if self.delta is None else float(self.delta),
+            self.promising_only,
+            per_fold,
+            n_splits,
+        )
+        return TIcEResult(c, per_fold, min(rate / c, 1.0), int(n_splits.sum()))
+
+    def _check_parameters(self) -> None:
+        check_number("max_bepp", self.max_bepp, 0.0)
+        check_integer("max_splits", self.max_splits, 1)
+        check_integer("min_t", self.min_t, 1)
+        check_integer("n_folds", self.n_folds, 2, 255)
+        check_integer("n_iter", self.n_iter, 1)
+        check_integer("n_bins", self.n_bins, 2, _MAX_BINS)
+        check_choice("promising_only", self.promising_only, (True, False))
+        check_choice("scale", self.scale, (True, False))
+        if self.delta is not None:
+            check_number("delta", self.delta, 0.0, 1.0, open_low=True)
+
+
+def tice(
+    X: Any,
+    s: Any,
+    *,
+    max_bepp: float = 5,
+    max_splits: int = 500,
+    min_t: int = 10,
+    n_folds: int = 5,
+    n_iter: int = 2,
+    delta: float | None = None,
+    n_bins: int = 4,
+    promising_only: bool = False,
+    scale: bool = True,
+    random_state: Any = None,
+) -> TIcEResult:
+    """Estimate how often a positive row is labelled, by TIcE, for one label.
+
+    Parameters
+    ----------
+    X : array, DataFrame or sparse matrix of shape (n, n_features)
+        Features, NaN if missing.
+    s : array of shape (n,)
+        1 for labelled rows, else 0 or NaN.
+    max_bepp, max_splits, min_t, n_folds, n_iter, delta, n_bins, promising_only, scale, random_state
+        As in `TIcE`.
+
+    Returns
+    -------
+    TIcEResult
+        With the estimate `c` and the share of positives `prior` that it implies.
+
+    References
+    ----------
+    Bekker, J. and Davis, J. (2018). Estimating the Class Prior in Positive and Unlabeled Data through Decision Tree
+    Induction. AAAI.
+
+    Examples
+    --------
+    30 % of the rows are positive, half of them are labelled:
+
+    >>> import numpy as np
+    >>> from sylvan.labels.frequency.tice import tice
+    >>> rng = np.random.default_rng(0)
+    >>> positive = rng.random(2000) < 0.3
+    >>> X = rng.normal(size=(2000, 5)) + 5 * positive[:, None]
+    >>> result = tice(X, positive & (rng.random(2000) < 0.5), random_state=0)
+    >>> print(f"c {result.c:.2f}, share of positives {result.prior:.2f}")
+    c 0.46, share of positives 0.34
+    """
+    if np.ndim(s) != 1:
+        raise ValueError(f"s must have shape (n,), got {np.shape(s)}; TIcE.estimate takes several labels.")
+    estimator = TIcE(
+        max_bepp=max_bepp,
+        max_splits=max_splits,
+        min_t=min_t,
+        n_folds=n_folds,
+        n_iter=n_iter,
+        delta=delta,
+        n_bins=n_bins,
+        promising_only=promising_only,
+        scale=scale,
+        random_state=random_state,
+    )
+    return estimator.results(X, s)[0]
+
+
+def _bin_columns(X: Any, n_bins: int, scale: bool, names: np.ndarray | None) -> np.ndarray:
+    """Return features as bins of equal width, (n_features, n) uint8, without those that have one bin only.
+
+    Missing values have the code `n_bins`. Columns are made dense block by block.
+    """
+    n, d = X.shape
+    X = X.tocsc() if sparse.issparse(X) else X
+    codes = np.empty((d, n), np.uint8)
+    width = max(1, _BLOCK_BYTES // (8 * n))
+    for first in range(0, d, width):
+        block = X[:, first : first + width]
+        values = np.array((block.toarray() if sparse.issparse(block) else block).T, dtype=np.float64, order="C")
+        if scale:
+            _scale(values)
+        else:
+            _check_unit(values, first, names)
+        missing = np.isnan(values)
+        values *= n_bins
+        np.minimum(values, n_bins - 1, out=values)
+        values[missing] = n_bins
+        codes[first : first + width] = values
+    varies = (codes != codes[:, :1]).any(axis=1)
+    return codes if varies.all() else codes[varies]
+
+
+def _scale(values: np.ndarray) -> None:
+    """Scale each line to [0, 1], in place; NaN stays."""
+    low, high = np.fmin.reduce(values, axis=1, keepdims=True), np.fmax.reduce(values, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        shrink = np.where(np.isinf(high - low), 0.25, 1.0)  # the range of huge numbers may overflow
+    values *= shrink
+    low, high = low * shrink, high * shrink
+    values -= low
+    values /= np.where(high > low, high - low, 1.0)
+
+
+def _check_unit(values: np.ndarray, first: int, names: np.ndarray | None) -> None:
+    outside = ((values < 0.0) | (values > 1.0)).any(axis=1)
+    if outside.any():
+        at = int(np.argmax(outside))
+        name = f"column {first + at}" if names is None else f"column {names[first + at]!r}"
+        value = values[at][(values[at] < 0.0) | (values[at] > 1.0)][0]
+        raise ValueError(f"With scale=False features must lie in [0, 1], but {name} of X has {value}; use scale=True.")

@@ -1,0 +1,70 @@
+"""Fluid label addition (FLA): a threshold of its own for each label and layer, no bound."""
+
+from typing import Any
+
+import numpy as np
+
+from sylvan.labels.frequency.rates import OutOfBagPercentile
+from sylvan.labels.impute import bounds
+from sylvan.labels.impute.bounds import FrequencyImputer
+from sylvan.labels.state import LabelState, known_frequency, mean_of
+
+
+class FluidLabelAddition(FrequencyImputer):
+    """Impute every unobserved cell with p > threshold * c.
+
+    p is the mean out-of-sample probability of the layer's forests and c, estimated anew in each layer, is what p
+    reaches on observed positives. There is no bound and no label is frozen; one for which c comes out as 0 is left
+    alone from then on.
+
+    Parameters
+    ----------
+    frequency : frequency estimator or None, default=None
+        Estimates c of each label; None: `OutOfBagPercentile(95)`, as published. An estimator that needs no
+        probabilities (`TIcE`, `KnownFrequency`) is asked once.
+    threshold : float, default=0.5
+        θ of Eq. 9.
+
+    References
+    ----------
+    CaFE paper, Eqs. 1, 4 and 9; Eq. 9 is read as p > θ c, as in the authors' source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sylvan.labels.frequency import KnownFrequency
+    >>> from sylvan.labels.impute import FluidLabelAddition
+    >>> impute = FluidLabelAddition(KnownFrequency(0.5))
+    >>> state = impute.begin(None, np.array([[1], [0], [0], [0]]))
+    >>> impute.step(state, np.array([[[0.9], [0.6], [0.3], [0.1]]])).current.astype(int).ravel()
+    array([1, 1, 1, 0])
+    """
+
+    def __init__(self, frequency: Any = None, *, threshold: float = 0.5) -> None:
+        self.frequency = frequency
+        self.threshold = threshold
+
+    def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
+        """Impute the candidates above the label's threshold (Eq. 9)."""
+        p = mean_of(probas)
+        if self._estimator().uses_proba:
+            state = self._estimate(state, p)
+        imputed = state.candidates & state.active & self._accept(state, p)
+        return state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound)
+
+    def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
+        """Return c as estimated from the layer's own probabilities."""
+        if self._estimator().uses_proba:
+            return known_frequency(after)
+        return super().frequency_in(trained, after)
+
+    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+        """Say which cells of new rows pass the threshold; a label without candidates in training may have some here."""
+        return (state.active | ~state.candidates.any(axis=0)) & self._accept(state, mean_of(probas))
+
+    def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
+        known = bounds.has_estimate(state)
+        return known & (p > self.threshold * np.where(known, np.asarray(state.frequency), 1.0))
+
+    def _published(self) -> Any:
+        return OutOfBagPercentile()

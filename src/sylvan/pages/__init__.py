@@ -1,0 +1,1 @@
+"""What pages share: one design for every HTML file that Sylvan writes."""

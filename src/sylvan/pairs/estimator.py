@@ -1,0 +1,511 @@
+"""The Siamese deep forest: a cascade that learns which pairs of points are similar."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan._validation import check_choice, check_integer, check_number, check_weights
+from sylvan.cascade.augment import OutputSpace
+from sylvan.cascade.estimator import DeepForestClassifier
+from sylvan.cascade.length import Patience
+from sylvan.cascade.scanning import MultiGrainedScanning
+from sylvan.forests import CompletelyRandomForest, KFold, OutOfBag, RandomForest, WeightedForest
+from sylvan.forests.ensemble import BaseForest
+from sylvan.forests.weighted import check_lambdas
+from sylvan.io import Savable
+from sylvan.pairs.classifier import PairClassifierMixin
+from sylvan.pairs.pairs import (
+    best_threshold,
+    check_pairs,
+    check_points,
+    check_similarity,
+    count_pairs,
+    draw_pairs,
+    names_of,
+    pair_rows,
+    read_preprocessor,
+)
+
+_BATCH_NUMBERS = 1 << 23  # values of pairs that are in hand at a time
+_DEFAULT_PAIRS = 2000
+_LEAST_VOTE = 1e-9  # of a neighbour at distance 1
+_MAX_SEED = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class _DecayingWeights:
+    """The forests of each layer: lambda is divided by `decay` from layer to layer."""
+
+    forests: list[Any]
+    lambdas: list[float]
+    decay: float
+
+    def __call__(self, number: int) -> list[Any]:
+        with np.errstate(over="ignore", under="ignore"):
+            factor = np.float64(self.decay) ** (1 - number)
+            lambdas = [float(max(lam * factor, np.finfo(float).tiny)) for lam in self.lambdas]
+        return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=lambdas) for f in self.forests]
+
+
+class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstimator):
+    """Learn a distance from pairs of points that are known to be similar or dissimilar.
+
+    A cascade of forests sees both points of a pair and learns whether they differ; the trees of each forest have
+    learned weights. Its interface is that of metric-learn's pair learners: pairs in place of rows, y of +1 (similar)
+    and -1 (dissimilar).
+
+    Parameters
+    ----------
+    n_trees : int, default=100
+        Trees of each forest and fold. The paper has 100 to 1000.
+    max_layers : int, default=10
+        Most layers to grow; the first layer without fewer wrong pairs, out of sample, ends the growth.
+    n_folds : int, default=3
+        Folds for out-of-sample class vectors; the forests of all folds are kept.
+    lam : "auto", float or list of floats, default="auto"
+        Regularisation lambda of the weights, for each pair; `numpy.inf` means equal weights, which is gcForest. Of
+        several, each forest takes the best on held-out pairs; see `sylvan.forests.WeightedForest`.
+    lambda_decay : float, default=1.0
+        Lambda is divided by it from layer to layer. 4 is the paper's doubling of z.
+    cumulative : bool, default=True
+        Whether a layer sees the class vectors of all layers before (Eq. 11), or of the one before, as in gcForest.
+    symmetric : True, "predict" or False, default=True
+        True: both orders of a pair are learned from, in one fold, and predictions are their mean. "predict": only
+        predictions are. False: the order of the points counts, as in the paper.
+    pair_features : "concatenate" or "difference", default="concatenate"
+        What forests see of a pair a, b: both points, as in the paper; or |a - b| and a + b, which are the same in both
+        orders. The latter is two to three times as fast, and less accurate on tables of few features.
+    min_samples_split : int or float, default=2
+        Pairs that a node must have to be split. (The software that the paper's authors started from has 11.)
+    forests : list of forests or None, default=None
+        The forests of a layer; those that are no `WeightedForest` get weights by `lam`. None: two random forests and
+        two completely random ones.
+    scanning : MultiGrainedScanning, tuple, int or None, default=None
+        For images and sequences: layers also see what forests say about windows, the same in both points. A tuple or
+        int is the shape of a point, for `MultiGrainedScanning(shape, pairs=True, pooling=2, passthrough=True,
+        min_samples_leaf=1)`.
+    tau : float, default=0.0
+        Pairs with 0 <= P(similar) - P(dissimilar) < tau are undetermined: `predict` returns 0, which scorers count as
+        wrong. With another threshold than 0.5: those with a distance from threshold - tau / 2 to the threshold.
+    preprocessor : array, table, callable or None, default=None
+        The points, if pairs are given as row numbers (positions, whatever the table's index); or a function that turns
+        a 1-D array of all marks into points. Taken as it is when `fit` is called: let it have new points as well.
+    n_jobs : int or None, default=None
+        Blocks of trees that are worked on at a time.
+    random_state : int, RandomState or None, default=None
+        The same number gives the same model bit for bit, whatever `n_jobs`.
+    verbose : int, default=0
+        1 logs a line for each layer.
+
+    Attributes
+    ----------
+    cascade_ : the fitted `DeepForestClassifier`; its classes are 0 similar, 1 dissimilar
+    threshold_ : distance up to which pairs are predicted to be similar: 0.5, or as set
+    tree_weights_ : weights of the trees by layer and forest, (n_folds, n_trees) each
+    n_layers_, history_, model_size_ : of the cascade
+    feature_importances_ : importance of the points' features, sums to 1
+    classes_ : [-1, 1]
+    n_features_in_, feature_names_in_ : of a point; names if the preprocessor, or X of `fit_from_labels`, is a table
+
+    Notes
+    -----
+    The distance is a probability, not a metric: that of a point from itself is not 0, and may even be large, and the
+    triangle inequality need not hold. Missing values (NaN) in points are allowed.
+
+    Deviations from the paper, where it is silent or leaks: weights are learned from held-out pairs, by the trees of
+    each fold, and class vectors of training pairs from weights that have not seen the pair; lambda is chosen on
+    held-out pairs; predictions are symmetric unless told otherwise. The paper's tau is on sums over forests, ours on
+    means.
+
+    References
+    ----------
+    L. V. Utkin and M. A. Ryabinin, A Siamese deep forest, Knowledge-Based Systems 139, 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sylvan import SiameseDeepForest
+    >>> from sylvan.pairs import draw_pairs
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pairs, similarity = draw_pairs(y[:900], 600, random_state=0)
+    >>> model = SiameseDeepForest(n_trees=30, max_layers=2, preprocessor=X, random_state=0).fit(pairs, similarity)
+    >>> new_pairs, truth = draw_pairs(y[900:], 200, random_state=1)
+    >>> model.score(new_pairs + 900, truth) > 0.7  # AUROC
+    True
+    >>> model.pair_distance([[0, 10]]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        n_trees: int = 100,
+        *,
+        max_layers: int = 10,
+        n_folds: int = 3,
+        lam: Any = "auto",
+        lambda_decay: float = 1.0,
+        cumulative: bool = True,
+        symmetric: Any = True,
+        pair_features: str = "concatenate",
+        min_samples_split: Any = 2,
+        forests: Any = None,
+        scanning: Any = None,
+        tau: float = 0.0,
+        preprocessor: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_layers = max_layers
+        self.n_folds = n_folds
+        self.lam = lam
+        self.lambda_decay = lambda_decay
+        self.cumulative = cumulative
+        self.symmetric = symmetric
+        self.pair_features = pair_features
+        self.min_samples_split = min_samples_split
+        self.forests = forests
+        self.scanning = scanning
+        self.tau = tau
+        self.preprocessor = preprocessor
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------------------------------------ fit
+
+    def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> "SiameseDeepForest":
+        """Learn from pairs.
+
+        Parameters
+        ----------
+        pairs : (n_pairs, 2, n_features) points, or (n_pairs, 2) row numbers of the preprocessor
+        y : (n_pairs,), +1 similar, -1 dissimilar
+        sample_weight : (n_pairs,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        symmetric = bool(self.symmetric) if isinstance(self.symmetric, np.bool_) else self.symmetric
+        check_choice("symmetric", symmetric, (True, "predict", False))
+        check_choice("pair_features", self.pair_features, ("concatenate", "difference"))
+        check_number("tau", self.tau, 0.0, 1.0)
+        points = read_preprocessor(self.preprocessor)
+        pairs = check_pairs(pairs, points)
+        dissimilar = check_similarity(y, len(pairs))
+        if dissimilar.all() or not dissimilar.any():
+            kind = "dissimilar" if dissimilar.all() else "similar"
+            raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
+        if sample_weight is not None and np.ndim(sample_weight):
+            sample_weight = check_weights(sample_weight, len(pairs))[0]
+            dissimilar_used = dissimilar[sample_weight > 0]
+            if dissimilar_used.all() or not dissimilar_used.any():
+                raise ValueError(
+                    "All pairs of positive weight are of one kind: similar and dissimilar ones are needed."
+                )
+        both = symmetric is True and self.pair_features == "concatenate"
+        rows, target, groups = pair_rows(pairs, self.pair_features), dissimilar.astype(np.int64), None
+        if both:
+            rows = np.concatenate([rows, pair_rows(pairs, self.pair_features, swap=True)])
+            target, groups = np.tile(target, 2), np.tile(np.arange(len(pairs)), 2)
+        if both and sample_weight is not None and np.ndim(sample_weight):
+            sample_weight = np.tile(sample_weight, 2)
+        cascade = self._cascade()
+        inner = [getattr(forest, "forest", forest) for forest in self.forests or []]
+        if both and any(isinstance(forest.out_of_sample, OutOfBag) for forest in inner):
+            raise ValueError(
+                "Forests with OutOfBag() cannot keep the two orders of a pair together: use KFold(k), or "
+                "symmetric='predict', which learns from one order."
+            )
+        cascade.fit(rows, target, sample_weight=sample_weight, groups=groups)
+        self.cascade_ = cascade
+        self.threshold_ = 0.5
+        self._remember(pairs, points)
+        self._features = self.pair_features
+        self._both_orders = symmetric is not False and self.pair_features != "difference"
+        return self
+
+    def fit_from_labels(
+        self, X: Any, y: Any, n_pairs: int | None = None, *, similar: float = 0.5
+    ) -> "SiameseDeepForest":
+        """Draw pairs of points by their classes, and learn from them.
+
+        Parameters
+        ----------
+        X : (n, n_features) points
+        y : (n,) classes; pairs of the same class are similar
+        n_pairs : int or None, default=None
+            Pairs to draw, each once; None: 2000, or as many as there are.
+        similar : float, default=0.5
+            Share of similar pairs.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        points, y = check_points(X), np.asarray(y)
+        if y.shape != (len(points),):
+            raise ValueError(f"y must have one class for each of the {len(points)} points, got shape {y.shape}.")
+        if pd.Series(y).nunique(dropna=False) == 1:
+            raise ValueError("y has one class: there are no dissimilar pairs.")
+        if n_pairs is None:
+            n_pairs = _enough_pairs(y, check_number("similar", similar, 0.0, 1.0))
+        state = check_random_state(self.random_state)
+        drawn, similarity = draw_pairs(y, n_pairs, similar=similar, random_state=state.randint(_MAX_SEED))
+        self.fit(points[drawn], similarity)
+        names = names_of(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
+
+    def _forget(self) -> None:
+        for name in [
+            name for name in vars(self) if name.endswith("_") or name in ("_points", "_features", "_both_orders")
+        ]:
+            del self.__dict__[name]
+
+    def _cascade(self) -> DeepForestClassifier:
+        """Return the cascade to fit."""
+        return DeepForestClassifier(
+            self._weighted_forests(),
+            augment=OutputSpace(),
+            length=Patience(1),
+            cumulative=bool(self.cumulative),
+            max_layers=self.max_layers,
+            scanning=self._pair_scanning(),
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+
+    def _weighted_forests(self) -> Any:
+        """Return the forests of a layer, with weights, or a function of the layer number."""
+        forests = self.forests
+        if forests is None:
+            folds = KFold(check_integer("n_folds", self.n_folds, 2))
+            options: dict[str, Any] = {"min_samples_split": self.min_samples_split, "out_of_sample": folds}
+            forests = 2 * [RandomForest(self.n_trees, **options)]
+            forests += 2 * [CompletelyRandomForest(self.n_trees, **options)]
+        elif not isinstance(forests, (list, tuple)) or not forests:
+            raise ValueError(f"forests must be None or a list of at least one forest, got {forests!r}.")
+        for slot, forest in enumerate(forests):
+            if not isinstance(forest, (BaseForest, WeightedForest)):
+                raise TypeError(
+                    f"forests[{slot}] must be a forest of sylvan.forests, whose trees have weights, got {forest!r}."
+                )
+        decay = check_number("lambda_decay", self.lambda_decay, 0.0, open_low=True)
+        if np.isinf(decay):
+            raise ValueError("lambda_decay must be finite.")
+        if decay == 1.0:
+            return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=self.lam) for f in forests]
+        return _DecayingWeights(list(forests), check_lambdas(self.lam), decay)
+
+    def _pair_scanning(self) -> Any:
+        if isinstance(self.scanning, (Integral, tuple, list)):
+            return MultiGrainedScanning(self.scanning, pairs=True, pooling=2, passthrough=True, min_samples_leaf=1)
+        if self.scanning is not None and not getattr(self.scanning, "pairs", True):
+            raise ValueError(
+                "scanning must be made for pairs here: set its pairs=True; its shape is that of one point."
+            )
+        return self.scanning
+
+    # ------------------------------------------------------------------------------------------------ predict
+
+    def _distance(self, pairs: np.ndarray) -> np.ndarray:
+        """Return the probability that the points are dissimilar."""
+        distance = np.empty(len(pairs))
+        for part in self._batches(len(pairs)):
+            found = self.cascade_.predict_proba(pair_rows(pairs[part], self._features))[:, 1]
+            if self._both_orders:
+                swapped = pair_rows(pairs[part], self._features, swap=True)
+                found = 0.5 * (found + self.cascade_.predict_proba(swapped)[:, 1])
+            distance[part] = found
+        return distance
+
+    def _batches(self, n: int) -> Iterator[slice]:
+        """Cut n pairs into batches that fit into memory."""
+        step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_))
+        for first in range(0, n, step):
+            yield slice(first, first + step)
+
+    def predict_proba(self, pairs: Any) -> np.ndarray:
+        """Return the probabilities that pairs are dissimilar and similar, (n_pairs, 2), as in `classes_`."""
+        distance = self.pair_distance(pairs)
+        return np.column_stack([distance, 1.0 - distance])
+
+    def predict(self, pairs: Any) -> np.ndarray:
+        """Return +1 for similar pairs, -1 for dissimilar ones, and 0 for undetermined ones if `tau` is positive."""
+        distance = self.pair_distance(pairs)
+        tau = check_number("tau", self.tau, 0.0, 1.0)
+        # P(similar) - P(dissimilar) = 1 - 2 distance, and 0 stands for the threshold.
+        similar = np.where(2.0 * (self.threshold_ - distance) >= tau, 1, 0)
+        return np.where(distance > self.threshold_, -1, similar)
+
+    def calibrate_threshold(
+        self,
+        pairs_valid: Any,
+        y_valid: Any,
+        strategy: str = "accuracy",
+        *,
+        min_rate: float | None = None,
+        beta: float = 1.0,
+    ) -> "SiameseDeepForest":
+        """Set the threshold that is best for pairs which the model has not seen.
+
+        Parameters
+        ----------
+        pairs_valid, y_valid : pairs and their similarity, as in `fit`
+        strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr", default="accuracy"
+            What to maximise: accuracy; the F-score of similar pairs; the rate of similar pairs that are found, while
+            the rate of dissimilar ones that are is at least `min_rate`; or the other way round.
+        min_rate : float from 0 to 1, for "max_tpr" and "max_tnr"
+        beta : float, default=1.0
+            Weight of recall against precision, for "f_beta".
+
+        Returns
+        -------
+        self
+        """
+        check_choice("strategy", strategy, ("accuracy", "f_beta", "max_tpr", "max_tnr"))
+        distance = self.pair_distance(pairs_valid)
+        similar = ~check_similarity(y_valid, len(distance))
+        if similar.all() or not similar.any():
+            raise ValueError("The validation pairs are all of one kind: similar and dissimilar ones are needed.")
+        return self.set_threshold(best_threshold(distance, similar, strategy, min_rate, beta))
+
+    # ------------------------------------------------------------------------------------------------ neighbours
+
+    def pairwise_distances(self, X: Any, reference: Any = None) -> np.ndarray:
+        """Return the distances of all points X from all points of the reference, (n, n_reference).
+
+        None: of X from itself, with 0 for each point from itself. A million pairs take seconds to minutes, by the
+        number of trees and layers; `pair_features="difference"` halves it.
+        """
+        X, reference = self._check_points(X), None if reference is None else self._check_points(reference, "reference")
+        if reference is None and (self._both_orders or self._features == "difference"):
+            i, j = np.triu_indices(len(X), 1)
+            distances = np.zeros((len(X), len(X)))
+            for part in self._batches(len(i)):
+                distances[i[part], j[part]] = self._distance(np.stack([X[i[part]], X[j[part]]], axis=1))
+            distances[j, i] = distances[i, j]
+            return distances
+        distances = np.concatenate(list(self._distance_rows(X, X if reference is None else reference)))
+        if reference is None:
+            np.fill_diagonal(distances, 0.0)
+        return distances
+
+    def _check_points(self, X: Any, name: str = "X") -> np.ndarray:
+        check_is_fitted(self, "cascade_")
+        names, known = names_of(X), getattr(self, "feature_names_in_", None)
+        if names is not None and known is not None and not np.array_equal(names, known):
+            raise ValueError(
+                f"{name} has other columns, or in another order, than in fit: take {name}[feature_names_in_]."
+            )
+        X = check_points(X, name)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(f"{name} has {X.shape[1]} features, but {self.n_features_in_} were learned from.")
+        return X
+
+    def _distance_rows(self, X: np.ndarray, reference: np.ndarray) -> Iterator[np.ndarray]:
+        """Give the distances from the reference of some points after the other."""
+        n = len(reference)
+        step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_ * n))
+        for first in range(0, len(X), step):
+            some = X[first : first + step]
+            pairs = np.stack([np.repeat(some, n, axis=0), np.tile(reference, (len(some), 1))], axis=1)
+            yield self._distance(pairs).reshape(len(some), n)
+
+    def kneighbors(self, X: Any, reference: Any, n_neighbors: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distances and row numbers of the points of the reference that are nearest to each point.
+
+        Every point is compared with all points of the reference: this is for hundreds or thousands of them. See
+        `pairwise_distances` for the cost.
+
+        Parameters
+        ----------
+        X : (n, n_features) points
+        reference : (n_reference, n_features) points
+        n_neighbors : int, default=5
+
+        Returns
+        -------
+        distances, indices : (n, n_neighbors), nearest first
+        """
+        X, reference = self._check_points(X), self._check_points(reference, "reference")
+        k = check_integer("n_neighbors", n_neighbors, 1, len(reference))
+        found = []
+        for distances in self._distance_rows(X, reference):
+            indices = np.argsort(distances, axis=1, kind="stable")[:, :k]
+            found.append((np.take_along_axis(distances, indices, axis=1), indices))
+        distances, indices = (np.concatenate(parts) for parts in zip(*found))
+        return distances, indices
+
+    def classify(self, X: Any, reference: Any, labels: Any, n_neighbors: int = 5) -> np.ndarray:
+        """Return the class of each point: that which its nearest neighbours in the reference have most.
+
+        Neighbours count by their similarity, 1 - distance; of equal classes the first in order is taken.
+
+        Parameters
+        ----------
+        X, reference, n_neighbors : as in `kneighbors`
+        labels : (n_reference,) classes of the reference
+        """
+        X, reference, labels = self._check_points(X), self._check_points(reference, "reference"), np.asarray(labels)
+        if labels.ndim != 1 or len(labels) != len(reference):
+            raise ValueError(f"labels must have one class for each point of the reference, got shape {labels.shape}.")
+        if pd.isna(labels).any():
+            raise ValueError("labels contains NaN: leave points of unknown class out of the reference.")
+        distances, indices = self.kneighbors(X, reference, n_neighbors)
+        classes, code = np.unique(labels, return_inverse=True)
+        votes = np.zeros((len(indices), len(classes)))
+        np.add.at(votes, (np.arange(len(indices))[:, None], code[indices]), _LEAST_VOTE + 1.0 - distances)
+        return classes[votes.argmax(axis=1)]
+
+    # ------------------------------------------------------------------------------------------------ inspect
+
+    @property
+    def n_layers_(self) -> int:
+        """Number of layers kept."""
+        check_is_fitted(self, "cascade_")
+        return self.cascade_.n_layers_
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """One line for each layer grown: score (share of wrong predictions, out of sample: less is better), seconds."""
+        check_is_fitted(self, "cascade_")
+        return self.cascade_.history_[["layer", "score", "seconds"]]
+
+    @property
+    def tree_weights_(self) -> list[list[np.ndarray]]:
+        """Weights of the trees by layer and forest, (n_folds, n_trees) each."""
+        check_is_fitted(self, "cascade_")
+        return self.cascade_.tree_weights_
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Importance of the points' features, that in both points of a pair together; sums to 1."""
+        check_is_fitted(self, "cascade_")
+        return self.cascade_.feature_importances_.reshape(2, -1).sum(axis=0)
+
+    @property
+    def model_size_(self) -> int:
+        """Bytes that the layers take."""
+        check_is_fitted(self, "cascade_")
+        return self.cascade_.model_size_
+
+
+def _enough_pairs(y: np.ndarray, similar: float) -> int:
+    """Return the number of pairs to draw if nobody says: 2000, or what one of the kinds allows."""
+    limits = [number / share for number, share in zip(count_pairs(y), (similar, 1 - similar)) if share > 0]
+    return max(1, int(min([_DEFAULT_PAIRS, *limits])))

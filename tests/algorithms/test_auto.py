@@ -1,0 +1,823 @@
+"""`auto`: probabilities that labels are present, what is known of the label frequency, suggestions."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+
+import sylvan
+from cascade.naive_cascade import make_weak_labels
+from sylvan import DeepForestClassifier, auto, rf_et, slcforest
+from sylvan.datasets import hide_positives, load_digit_attributes
+from sylvan.forests import ExtraTrees, KFold, RandomForest
+from sylvan.labels.calibrate import Calibration, best_threshold
+from sylvan.labels.frequency import BinormalFrequency, KnownFrequency, OutOfBagPercentile, TopRate
+from sylvan.labels.impute import KeepLabels
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning"),
+    pytest.mark.filterwarnings("ignore:No label was imputed:UserWarning"),
+    pytest.mark.filterwarnings("ignore:A class has fewer rows:UserWarning"),
+]
+
+X, Y_TRUE, Y = make_weak_labels()
+X_NEW, Y_NEW_TRUE, Y_NEW = make_weak_labels(seed=1)
+NAMES = ["ash", "beech", "elm", "oak"]
+TABLE = pd.DataFrame(Y, columns=NAMES, index=[f"plot {i}" for i in range(len(Y))])
+CLASSES = np.array(["red", "green", "blue"])[Y_TRUE[:, 0] + Y_TRUE[:, 1]]
+TWO = np.where(Y[:, 0] == 1, "yes", "no")
+
+
+def small(**options):
+    return auto(**{"n_trees": 8, "max_layers": 2, "n_folds": 2, "random_state": 0} | options)
+
+
+def raw_mean(model, X, labels, X_new, **fit_params):
+    """What the layers say on average of training rows, out of sample, and of new ones: P(recorded | x)."""
+    plain = clone(model).set_params(calibrate=None, decision_threshold=0.5)
+    plain.fit(X, labels, **fit_params)
+    return plain.oos_proba_, plain.predict_proba(X_new)
+
+
+def logit_by_hand(p, c):
+    """The logit of 1 - (1 - p)^(1/c), of p kept off 0 and 1."""
+    p = 1e-4 + (1 - 2e-4) * p
+    present = 1 - (1 - p) ** (1 / np.asarray(c))
+    return np.log(present / (1 - present))
+
+
+def calibrated_by_hand(p, oos, calibration):
+    """The equation of `Calibration`, in plain steps; the mean of each label is that of the training rows."""
+    m = logit_by_hand(oos, calibration.frequency_).mean(axis=0)
+    z = logit_by_hand(p, calibration.frequency_)
+    a, b, d = calibration.intercept_, calibration.slope_, calibration.rate_slope_
+    return 1 / (1 + np.exp(-(a + b * (z - m) + d * m)))
+
+
+def unrecorded_by_hand(q, c, n_recorded, certain=False):
+    """P(present and not recorded) / P(not recorded); n recorded labels show no c above (n + 1) / (n + 2)."""
+    c = np.where(certain, c, np.minimum(c, (n_recorded + 1) / (n_recorded + 2)))
+    return q * (1 - c) / (q * (1 - c) + (1 - q))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return small().fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """A model of digits, half of whose labels were recorded."""
+    pixels, truth = load_digit_attributes(return_X_y=True)
+    pixels, truth = pixels[:700], truth[:700]
+    observed = hide_positives(truth, 0.5, random_state=0)
+    model = auto(15, max_layers=2, n_folds=3, random_state=0).fit(pixels[:500], observed[:500])
+    return model, pixels, truth, observed
+
+
+# ------------------------------------------------------------------------------------------------ probabilities
+
+
+def test_parts():
+    model = auto()
+    assert model.average_layers
+    assert isinstance(model.calibrate, Calibration)
+    assert isinstance(model.impute, KeepLabels)
+    assert isinstance(model.impute.frequency, BinormalFrequency)
+    assert model.decision_threshold == "learned"
+    assert model.max_layers == 3
+    assert model.trust_zeros == "classes"
+    kinds = [(type(forest), forest.n_trees, forest.min_samples_leaf) for forest in model.forests]
+    assert kinds == [(kind, 30, leaf) for leaf in (3, 5) for kind in (RandomForest, ExtraTrees)]
+    assert all(forest.out_of_sample.n_splits == 5 for forest in model.forests)
+    assert sylvan.auto is auto
+
+
+@pytest.mark.parametrize(
+    ("leaves", "expected"), [(4, [4, 4]), (0.1, [0.1, 0.1]), ([1], [1, 1]), ((2, 4, 8), [2, 2, 4, 4, 8, 8])], ids=repr
+)
+def test_leaves(leaves, expected):
+    model = small(min_samples_leaf=leaves)
+    assert [forest.min_samples_leaf for forest in model.forests] == expected
+    model.fit(X, Y)
+    assert [len(layer.forests) for layer in model.layers_] == [len(expected)] * 2
+
+
+@pytest.mark.parametrize("leaves", [(), [], (3, 0), "3", None, (3, (4, 5)), np.array([3, 5])], ids=repr)
+def test_leaves_that_cannot_be(leaves):
+    with pytest.raises((ValueError, TypeError), match=r"min_samples_leaf|at least one forest"):
+        small(min_samples_leaf=leaves).fit(X, Y)
+
+
+def test_probabilities_are_the_calibrated_mean_of_the_layers(fitted):
+    oos, new = raw_mean(small(), X, Y, X_NEW)
+    calibration = fitted.calibration_
+    assert isinstance(calibration, Calibration)
+    assert_allclose(fitted.predict_proba(X_NEW), calibration.transform(new), atol=1e-12)
+    assert_allclose(fitted.oos_proba_, calibration.transform(oos), atol=1e-12)
+    assert_allclose(fitted.predict_proba(X_NEW), calibrated_by_hand(new, oos, calibration), atol=1e-9)
+    again = Calibration().fit(Y, oos, fitted.label_frequency_)
+    for name in ("intercept_", "slope_", "rate_slope_", "means_", "threshold_"):
+        assert_allclose(getattr(again, name), getattr(calibration, name))
+    stages = list(fitted.staged_predict_proba(X_NEW))
+    assert_array_equal(stages[-1], fitted.predict_proba(X_NEW))
+    assert not hasattr(small().calibrate, "threshold_")  # the parameter itself is not fitted
+
+
+def test_the_order_of_each_label_stays(fitted):
+    _, new = raw_mean(small(), X, Y, X_NEW)
+    proba = fitted.predict_proba(X_NEW)
+    for j in range(proba.shape[1]):
+        order = np.argsort(new[:, j], kind="stable")
+        assert (np.diff(proba[order, j])[np.diff(new[order, j]) > 1e-12] > 0).all()
+
+
+def test_labels_are_predicted_above_the_learned_threshold(fitted):
+    proba = fitted.predict_proba(X_NEW)
+    assert_array_equal(fitted.predict(X_NEW), proba > fitted.decision_threshold_)
+    expected = best_threshold(Y, fitted.oos_proba_, fitted.label_frequency_)
+    assert_allclose(fitted.decision_threshold_, expected)
+    assert fitted.calibration_.threshold_ == expected != 0.5
+
+
+def test_a_threshold_that_is_a_number(fitted):
+    model = small(decision_threshold=0.7).fit(X, Y)
+    assert_array_equal(model.predict_proba(X_NEW), fitted.predict_proba(X_NEW))
+    assert_array_equal(model.decision_threshold_, np.full(4, 0.7))
+    assert_array_equal(model.predict(X_NEW), model.predict_proba(X_NEW) > 0.7)
+
+
+def test_probabilities_of_incomplete_labels_are_those_of_complete_ones(digits):
+    model, pixels, truth, observed = digits
+    proba = model.predict_proba(pixels[500:])
+    assert abs(proba.mean() - truth[500:].mean()) < 0.05 < truth[500:].mean() - observed[500:].mean()
+    for low, high in ((0.0, 0.3), (0.7, 1.0)):
+        there = (proba >= low) & (proba <= high)
+        assert there.sum() > 100
+        assert abs(proba[there].mean() - truth[500:][there].mean()) < 0.1
+    mistaken = model.predict(pixels[500:]) != truth[500:]
+    plain = rf_et(30, random_state=0).fit(pixels[:500], observed[:500])
+    assert mistaken.mean() < (plain.predict(pixels[500:]) != truth[500:]).mean() - 0.1
+
+
+@pytest.mark.parametrize("options", [{"frequency": 1}, {"trust_zeros": True}], ids=["known", "trusted"])
+def test_fully_recorded_labels(options):
+    model = small(n_trees=20, **options).fit(X, Y_TRUE)
+    assert_array_equal(model.label_frequency_, np.ones(4))
+    proba = model.predict_proba(X_NEW)
+    assert ((proba > 0) & (proba < 1)).all()
+    assert abs(proba.mean() - Y_NEW_TRUE.mean()) < 0.08
+    assert roc_auc_score(Y_NEW_TRUE.ravel(), proba.ravel()) > 0.9
+    assert (model.predict(X_NEW) == Y_NEW_TRUE).mean() > 0.8
+    assert model.suggest_labels().empty
+    assert_array_equal(model.imputed_labels_, Y_TRUE)
+
+
+def test_trusted_zeros_and_a_frequency_of_1_agree_but_for_what_may_be_missing():
+    known, trusted = small(frequency=1).fit(X, Y), small(trust_zeros=True).fit(X, Y)
+    assert_array_equal(known.predict_proba(X_NEW), trusted.predict_proba(X_NEW))
+    listed = known.suggest_labels(top=1000)
+    assert len(listed) == (Y == 0).sum()
+    assert (listed["probability"] == 0).all()  # who says 1 is taken at his word
+    assert known.suggest_labels().empty
+    assert trusted.suggest_labels(top=1000).empty
+    for model in (known, trusted):
+        assert_array_equal(model.complete(X_NEW, Y_NEW), Y_NEW)
+        assert_array_equal(model.imputed_labels_, Y)
+
+
+# ------------------------------------------------------------------------------------------------ label frequency
+
+
+def test_the_frequency_is_that_of_the_first_layer(fitted):
+    first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
+    assert_allclose(fitted.label_frequency_, BinormalFrequency().estimate(None, Y, proba=first), atol=1e-12)
+    details = BinormalFrequency().details(None, Y, proba=first)
+    table = fitted.summary().labels
+    assert_allclose(table["low"], details.low, atol=1e-12)
+    assert_allclose(table["high"], details.high, atol=1e-12)
+    assert (table["low"] <= table["frequency"]).all()
+    assert (table["frequency"] <= table["high"]).all()
+    assert fitted.summary().notes[2] == f"Label frequency: {details.reason}."
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (0.7, [0.7, 0.7, 0.7, 0.7]),
+        (1, [1, 1, 1, 1]),
+        (np.float32(0.5), [0.5, 0.5, 0.5, 0.5]),
+        ([0.5, 0.6, 0.7, 0.8], [0.5, 0.6, 0.7, 0.8]),
+        (np.array([0.5, 0.6, 0.7, 0.8]), [0.5, 0.6, 0.7, 0.8]),
+        (KnownFrequency(0.4), [0.4, 0.4, 0.4, 0.4]),
+        ((0.3, 0.3), [0.3, 0.3, 0.3, 0.3]),
+        ({"ash": 0.2, "beech": 0.4, "elm": 0.6, "oak": 0.9}, [0.2, 0.4, 0.6, 0.9]),
+    ],
+    ids=repr,
+)
+def test_a_known_frequency_is_taken_as_it_is(known, expected):
+    model = small(frequency=known).fit(X, TABLE)
+    assert isinstance(model.label_frequency_, pd.Series)
+    assert model.label_frequency_.index.tolist() == NAMES
+    assert_allclose(model.label_frequency_, expected, rtol=1e-6)
+    assert_allclose(model.calibration_.frequency_, expected, rtol=1e-6)  # not drawn towards that of other labels
+    assert model.summary().notes[2] == "Label frequency: given."
+    table = model.summary().labels
+    assert_array_equal(table["low"], table["high"])
+
+
+@pytest.mark.parametrize("within", [(0.05, 0.4), (0.9, 1.0), (0.0, 1.0), (0.5, 0.51)], ids=repr)
+def test_a_range_is_kept_to(fitted, within):
+    low, high = within
+    model = small(frequency=within).fit(X, Y)
+    assert ((model.label_frequency_ >= low) & (model.label_frequency_ <= high)).all()
+    first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
+    expected = BinormalFrequency(within=within).estimate(None, Y, proba=first)
+    assert_allclose(model.label_frequency_, expected, atol=1e-12)
+    reason = model.summary().notes[2]
+    assert ("; kept within the given limits" in reason) == (within != (0.0, 1.0))
+    if within == (0.0, 1.0):
+        assert_array_equal(model.label_frequency_, fitted.label_frequency_)
+    table = model.summary().labels
+    assert (table["low"] < table["high"]).all()  # a range is no certainty
+    assert (table["low"] >= low).all()
+    assert (table["high"] <= high).all()
+
+
+@pytest.mark.parametrize("form", [dict, pd.Series], ids=["dict", "Series"])
+def test_some_labels_may_be_known(form):
+    known = form({"elm": 0.9, "ash": 0.35})
+    model = small(frequency=known).fit(X, TABLE)
+    c = model.label_frequency_
+    assert c["elm"] == 0.9
+    assert c["ash"] == 0.35
+    drawn = np.exp(0.5 * np.log(c) + 0.5 * np.average(np.log(c), weights=Y.sum(0)))
+    assert_allclose(model.calibration_.frequency_, [0.35, drawn["beech"], 0.9, drawn["oak"]])
+    assert model.summary().notes[2].endswith("; some are given.")
+    table = model.summary().labels
+    assert_array_equal(table["low"] == table["high"], [True, False, True, False])
+
+
+def test_ranges_of_some_labels_by_number(fitted):
+    model = small(frequency={1: (0.9, 1.0), 2: (0.0, 0.2)}).fit(X, Y)
+    assert 0.9 <= model.label_frequency_[1] <= 1.0
+    assert model.label_frequency_[2] <= 0.2
+    # Y[:, 2] is recorded in more rows than that: there would be more positives than rows, so that it is the limit.
+    assert model.label_frequency_[2] == 0.2 or Y[:, 2].mean() < 0.2
+
+
+@pytest.mark.parametrize("estimator", [TopRate(), OutOfBagPercentile(90)], ids=repr)
+def test_other_estimators(estimator):
+    model = small(frequency=estimator).fit(X, Y)
+    first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
+    assert_allclose(model.label_frequency_, estimator.estimate(None, Y, proba=first))
+    assert "low" not in model.summary().labels  # they do not say how sure they are
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (0, r"must lie in \(0, 1\], got 0"),
+        (-0.5, r"must lie in \(0, 1\]"),
+        (1.2, r"must lie in \(0, 1\], got 1.2"),
+        (np.nan, r"must lie in \(0, 1\], got nan"),
+        ("much", "must be a number, or numbers by label, got 'much'"),
+        ([0.5, 0.6], "one number or 4, one for each label"),
+        ([[0.5] * 4], "one number or 4, one for each label"),
+        ([0.5, 0.5, 0.5, 0.0], "got 0.0 for label 'oak'"),
+        ((0.9, 0.5), r"a range be \(low, high\), got \(0.9, 0.5\)"),
+        ((0.5, 1.5), r"must lie in \(0, 1\]"),
+        ((0, 0), r"must lie in \(0, 1\]"),
+        ((0.1, np.nan), r"must lie in \(0, 1\]"),
+        ({"fir": 0.5}, r"labels that Y does not have: \['fir'\]"),
+        ({"ash": "x"}, "must be a number or a range"),
+        (pd.Series([0.5], index=[0]), r"labels that Y does not have: \[0\]"),
+    ],
+    ids=repr,
+)
+def test_frequencies_that_cannot_be_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        small(frequency=wrong).fit(X, TABLE)
+
+
+@pytest.mark.parametrize("wrong", [BinormalFrequency, KnownFrequency, float])
+def test_a_class_is_no_estimator(wrong):
+    with pytest.raises(TypeError, match=f"an instance, got the class {wrong.__name__}: write {wrong.__name__}"):
+        auto(frequency=wrong)
+
+
+def test_a_series_that_names_a_label_twice():
+    with pytest.raises(ValueError, match=r"names a label twice: \['ash'\]"):
+        small(frequency=pd.Series([0.5, 0.6], index=["ash", "ash"])).fit(X, TABLE)
+
+
+@pytest.mark.parametrize("wrong", [(0.5,), (0.1, 0.2, 0.3), ()])
+def test_a_tuple_is_a_range(wrong):
+    with pytest.raises(ValueError, match=r"a range \(low, high\), .*use a list by label"):
+        auto(frequency=wrong)
+
+
+# ------------------------------------------------------------------------------------------------ classes
+
+
+def test_iris():
+    flowers, kind = load_iris(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(flowers, kind, test_size=0.4, random_state=0, stratify=kind)
+    model = auto(20, max_layers=2, random_state=0).fit(X_train, y_train)
+    proba = model.predict_proba(X_test)
+    assert_allclose(proba.sum(axis=1), 1.0)
+    assert_array_equal(model.predict(X_test), model.classes_[proba.argmax(axis=1)])
+    plain = rf_et(50, random_state=0).fit(X_train, y_train)
+    assert model.score(X_test, y_test) >= plain.score(X_test, y_test) - 0.03
+    assert_allclose(model.oos_proba_.sum(axis=1), 1.0)
+    assert_array_equal(model.label_frequency_, np.ones(3))
+    assert model.suggest_labels(top=10).empty
+
+
+@pytest.mark.parametrize("frequency", [None, 0.5, (0.3, 0.9)])
+def test_classes_are_all_recorded_whatever_the_frequency(frequency):
+    model, plain = small(frequency=frequency).fit(X, CLASSES), small().fit(X, CLASSES)
+    assert_array_equal(model.predict_proba(X_NEW), plain.predict_proba(X_NEW))
+    assert_array_equal(model.label_frequency_, np.ones(3))
+    # One curve for all classes keeps their order in each row; that of their rates may be another.
+    one = clone(plain).set_params(calibrate=Calibration(separate_rates=False)).fit(X, CLASSES)
+    raw = clone(plain).set_params(calibrate=None, decision_threshold=0.5).fit(X, CLASSES).predict_proba(X_NEW)
+    assert_array_equal(raw.argmax(axis=1), one.predict_proba(X_NEW).argmax(axis=1))
+    assert (raw.argmax(axis=1) == plain.predict_proba(X_NEW).argmax(axis=1)).mean() > 0.95
+
+
+def test_two_classes_are_taken_as_they_are():
+    model = small().fit(X, TWO)
+    assert model.classes_.tolist() == ["no", "yes"]
+    proba = model.predict_proba(X_NEW)
+    assert_allclose(proba.sum(axis=1), 1.0)
+    assert_array_equal(model.predict(X_NEW) == "yes", proba[:, 1] > model.decision_threshold_)
+    assert_array_equal(model.label_frequency_, [1.0])
+    assert model.suggest_labels(top=1000).empty
+    assert_array_equal(model.imputed_labels_[:, 0] == 1, TWO == "yes")
+    assert abs(model.oos_proba_[:, 1].mean() - np.mean(TWO == "yes")) < 0.03
+    trusting = small(trust_zeros=True).fit(X, Y[:, :1])
+    assert_array_equal(proba[:, 1:], trusting.predict_proba(X_NEW))
+
+
+@pytest.mark.parametrize("form", [list, np.asarray, pd.Series], ids=["list", "array", "Series"])
+@pytest.mark.parametrize("values", [("no", "yes"), (0, 1), (False, True), (-1.0, 1.0)], ids=repr)
+def test_forms_of_two_classes(form, values):
+    expected = small().fit(X, TWO)
+    model = small().fit(X, form(np.array(values)[Y[:, 0]]))
+    assert model.suggest_labels(top=10).empty
+    assert_array_equal(model.predict_proba(X_NEW), expected.predict_proba(X_NEW))
+
+
+def test_two_classes_of_which_the_second_may_be_missing():
+    """If the frequency is given, if zeros are said to be untrusted or unknown, and as a table of one column."""
+    estimated = BinormalFrequency()
+    as_label = small().fit(X, Y[:, :1])
+    assert as_label.label_frequency_[0] < 0.95
+    assert len(as_label.suggest_labels(top=1000)) == (Y[:, 0] == 0).sum()
+    for model in (small(frequency=estimated), small(trust_zeros=False), small(trust_zeros="auto")):
+        model.fit(X, TWO)
+        assert_array_equal(model.label_frequency_, as_label.label_frequency_)
+        assert_array_equal(model.predict_proba(X_NEW)[:, 1:], as_label.predict_proba(X_NEW))
+        assert set(model.suggest_labels(top=1000)["label"]) == {"yes"}
+    unknown = small(unknown_label=0).fit(X, Y[:, 0])
+    assert_array_equal(unknown.predict_proba(X_NEW)[:, 1:], as_label.predict_proba(X_NEW))
+    known = small(frequency={"yes": 0.6}).fit(X, TWO)
+    assert_array_equal(known.label_frequency_, [0.6])
+    assert known.predict_proba(X_NEW)[:, 1].mean() > small(frequency=1).fit(X, TWO).predict_proba(X_NEW)[:, 1].mean()
+    limited = small(frequency=(0.3, 0.5)).fit(X, TWO)
+    assert 0.3 <= limited.label_frequency_[0] <= 0.5
+
+
+def test_a_column_of_a_table_is_a_label(fitted):
+    one = small().fit(X, TABLE[["ash"]])
+    assert one.label_names_in_.tolist() == ["ash"]
+    assert one.label_frequency_["ash"] < 0.95
+    assert set(one.suggest_labels(top=5)["label"]) == {"ash"}
+    assert small().fit(X, TABLE["ash"]).suggest_labels(top=5).empty  # a Series is a y of two classes
+
+
+def test_of_two_complete_classes_the_more_probable_one_is_predicted():
+    model = small().fit(X, TWO)
+    assert_array_equal(model.decision_threshold_, [0.5])
+    assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    doubted = small(trust_zeros=False).fit(X, TWO)
+    assert doubted.decision_threshold_[0] == doubted.calibration_.threshold_ != 0.5
+
+
+def test_one_class():
+    model = small().fit(X, np.full(len(X), "a"))
+    assert set(model.predict(X_NEW)) == {"a"}
+
+
+# ------------------------------------------------------------------------------------------------ inputs
+
+
+def test_unknown_cells():
+    rng = np.random.default_rng(3)
+    unknown = rng.random(Y_TRUE.shape) < 0.3
+    model = small(n_trees=20).fit(X, np.where(unknown, np.nan, Y_TRUE))
+    listed = model.suggest_labels(top=1000)
+    assert len(listed) == unknown.sum()
+    assert unknown[listed["row"], listed["label"].astype(int)].all()
+    assert (model.label_frequency_ > 0.5).all()  # 0.7 of the positives are known
+    assert (model.label_frequency_ < 0.9).all()
+    added = model.imputed_labels_ > np.where(unknown, 0, Y_TRUE)
+    assert added.any()
+    assert not (added & ~unknown).any()
+    assert Y_TRUE[added].mean() > 0.8
+    completed = model.complete(X_NEW, np.where(unknown, np.nan, Y_NEW_TRUE))
+    assert_array_equal(completed[~unknown], Y_NEW_TRUE[~unknown])
+
+
+@pytest.mark.parametrize("frequency", [None, 0.6, 0.3], ids=repr)
+def test_the_formula_of_unknown_cells(frequency):
+    """Absent labels are known too: if as many as present ones, that a cell is open says nothing of it."""
+    unknown = np.random.default_rng(3).random(Y_TRUE.shape) < 0.4
+    model = small(frequency=frequency).fit(X, np.where(unknown, np.nan, Y_TRUE))
+    c = model.label_frequency_
+    n_recorded, n_absent = ((value == Y_TRUE) & ~unknown for value in (1, 0))
+    n_recorded, n_absent = n_recorded.sum(axis=0), n_absent.sum(axis=0)
+    k = np.minimum(n_absent / (len(X) - n_recorded / c), c)  # of all absent labels, so many are known
+    if frequency is None:
+        c = np.minimum(c, (n_recorded + 1) / (n_recorded + 2))
+    q = model.oos_proba_
+    expected = (1 - c) * q / ((1 - c) * q + (1 - k) * (1 - q))
+    listed = model.suggest_labels(top=1000)
+    row, label = listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)
+    assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
+    if frequency == 0.6:  # that is so
+        assert_allclose(listed["probability"], q[row, label], atol=0.05)
+
+
+def test_another_mark_of_unknown_cells():
+    unknown = np.random.default_rng(3).random(Y_TRUE.shape) < 0.3
+    one = small().fit(X, np.where(unknown, np.nan, Y_TRUE))
+    other = small(unknown_label=-1).fit(X, np.where(unknown, -1, Y_TRUE))
+    assert_array_equal(one.predict_proba(X_NEW), other.predict_proba(X_NEW))
+
+
+def test_sparse_features():
+    dense = np.where(np.abs(X) < 0.7, 0.0, X)
+    one, other = small().fit(dense, Y), small().fit(sparse.csr_matrix(dense), sparse.csr_matrix(Y))
+    assert_array_equal(one.predict_proba(dense), other.predict_proba(sparse.csr_matrix(dense)))
+    assert_array_equal(one.predict_proba(dense), one.predict_proba(sparse.csc_matrix(dense)))
+
+
+def test_missing_values():
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    model = small(n_trees=20).fit(holes, Y)
+    assert np.isfinite(model.predict_proba(holes)).all()
+    assert roc_auc_score(Y_NEW_TRUE.ravel(), model.predict_proba(X_NEW).ravel()) > 0.8
+
+
+@pytest.mark.parametrize("frequency", [None, 1, (0.9, 1.0)], ids=repr)
+def test_rows_of_weight_zero_have_no_say(frequency):
+    weight = np.where(np.arange(len(X)) < 100, 1.0, 0.0)
+    models = []
+    for flip in (False, True):
+        rows, labels = X.copy(), Y.copy()
+        if flip:
+            rows[100:] += 50
+            labels[100:] = 1 - labels[100:]
+        models.append(small(frequency=frequency).fit(rows, labels, sample_weight=weight))
+    one, other = models
+    assert_array_equal(one.predict_proba(X_NEW), other.predict_proba(X_NEW))
+    assert_array_equal(one.label_frequency_, other.label_frequency_)
+    assert_array_equal(one.decision_threshold_, other.decision_threshold_)
+    assert_array_equal(one.oos_proba_[:100], other.oos_proba_[:100])
+    assert_array_equal(one.complete(X_NEW, Y_NEW), other.complete(X_NEW, Y_NEW))
+    lists = [model.suggest_labels(top=1000).query("row < 100").reset_index(drop=True) for model in models]
+    pd.testing.assert_frame_equal(*lists)
+
+
+def test_weights_shape_the_trees_and_calibration_takes_rows_as_they_are():
+    """How common a label is, is that of the rows, not of their weights; which rows have it first may change."""
+    heavy = np.where(Y[:, 0] == 1, 10.0, 1.0)
+    plain, weighted = small(frequency=0.6).fit(X, Y), small(frequency=0.6).fit(X, Y, sample_weight=heavy)
+    assert not np.array_equal(np.argsort(plain.oos_proba_[:, 0]), np.argsort(weighted.oos_proba_[:, 0]))
+    for model in (plain, weighted):
+        assert_allclose(model.oos_proba_.mean(), Y.mean() / 0.6, atol=0.05)
+    _, raw = raw_mean(small(frequency=0.6), X, Y, X_NEW)
+    _, raw_weighted = raw_mean(small(frequency=0.6), X, Y, X_NEW, sample_weight=heavy)
+    assert raw_weighted[:, 0].mean() > raw[:, 0].mean() + 0.1
+
+
+def test_nothing_is_imputed_in_rows_of_weight_zero():
+    weight = np.where(np.arange(len(X)) < 100, 1.0, 0.0)
+    model = small().fit(X, Y, sample_weight=weight)
+    added = model.imputed_labels_ > Y
+    assert added[:100].any()
+    assert not added[100:].any()
+    assert (model.oos_proba_[100:][Y[100:] == 0] > 0.9).any()
+    assert_array_equal(model.apply_suggestions(Y, model.suggest_labels()), model.imputed_labels_)
+    assert model.summary().labels["suggested"].tolist() == added.sum(axis=0).tolist()
+
+
+def test_groups_stay_together():
+    """Copies of a row tell nothing of it if they are in its group."""
+    twice, labels = np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0)
+    group = np.repeat(np.arange(len(X)), 2)
+    kept, mixed = small().fit(twice, labels, groups=group), small().fit(twice, labels)
+    scores = [model.history_["score"].iloc[0] for model in (kept, mixed)]
+    assert scores[0] < scores[1] - 0.05
+
+
+def test_tables_keep_their_names(fitted):
+    model = small().fit(pd.DataFrame(X, index=TABLE.index, columns=list("abcdef")), TABLE)
+    assert_array_equal(model.oos_proba_, fitted.oos_proba_)
+    assert model.label_names_in_.tolist() == NAMES
+    listed = model.suggest_labels(top=5)
+    assert set(listed["label"]) <= set(NAMES)
+    assert set(listed["row"]) <= set(TABLE.index)
+    assert model.imputed_labels_.columns.tolist() == NAMES
+    assert model.imputed_labels_.index.equals(TABLE.index)
+    assert_array_equal(model.apply_suggestions(TABLE, model.suggest_labels()), model.imputed_labels_)
+    assert model.summary().labels.index.tolist() == NAMES
+
+
+# ------------------------------------------------------------------------------------------------ missing labels
+
+
+def test_suggestions_are_ranked_by_the_probability_given_that_nothing_was_recorded(fitted):
+    listed = fitted.suggest_labels(top=1000)
+    row, label = listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)
+    assert len(listed) == (Y == 0).sum()
+    assert (Y[row, label] == 0).all()
+    expected = unrecorded_by_hand(fitted.oos_proba_, fitted.label_frequency_, Y.sum(axis=0))
+    assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
+    assert (np.diff(listed["probability"]) <= 0).all()
+    assert (listed["probability"] < fitted.oos_proba_[row, label]).all()  # it was not recorded, which speaks against it
+    assert listed["layer"].isna().all()
+
+
+@pytest.mark.parametrize("frequency", [1, [0.2, 0.5, 0.9, 1.0]], ids=repr)
+def test_the_formula_with_a_known_frequency(frequency):
+    model = small(frequency=frequency).fit(X, Y)
+    listed = model.suggest_labels(top=1000)
+    expected = unrecorded_by_hand(model.oos_proba_, frequency, Y.sum(axis=0), certain=True)
+    row, label = listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)
+    assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
+
+
+def test_suggestions_without_arguments_are_those_above_one_half(fitted):
+    everything = fitted.suggest_labels(top=1000)
+    listed = fitted.suggest_labels()
+    assert 0 < len(listed) < len(everything)
+    pd.testing.assert_frame_equal(listed, everything[everything["probability"] > 0.5].reset_index(drop=True))
+    filled = Y.copy()
+    filled[listed["row"], listed["label"].to_numpy(dtype=int)] = 1
+    assert_array_equal(fitted.imputed_labels_, filled)
+    assert len(fitted.suggest_labels(max_per_label=2)) == 8
+    assert (fitted.suggest_labels(min_proba=0.8)["probability"] >= 0.8).all()
+
+
+def test_most_suggestions_are_right(digits):
+    model, _, truth, observed = digits
+    added = model.imputed_labels_ > observed[:500]
+    hidden = truth[:500] > observed[:500]
+    assert (added & hidden).sum() / added.sum() > 0.85
+    assert (added & hidden).sum() / hidden.sum() > 0.6
+
+
+def test_complete_adds_what_is_more_probable_than_not(fitted):
+    completed = fitted.complete(X_NEW, Y_NEW)
+    probable = unrecorded_by_hand(fitted.predict_proba(X_NEW), fitted.label_frequency_, Y.sum(axis=0)) > 0.5
+    assert_array_equal(completed, (Y_NEW == 1) | probable)
+    assert (completed > Y_NEW).any()
+    table = fitted.complete(X_NEW, pd.DataFrame(Y_NEW))
+    assert_array_equal(table, completed)
+
+
+def test_complete_and_suggestions_have_one_rule():
+    """Rows of weight 0 are judged as new ones: what is probable there is what complete would add."""
+    weight = np.where(np.arange(len(X)) < 100, 1.0, 0.0)
+    model = small(frequency=0.4).fit(X, Y, sample_weight=weight)
+    listed = model.suggest_labels(top=1000).query("row >= 100 and probability > 0.5")
+    expected = Y.copy()
+    expected[listed["row"], listed["label"].to_numpy(dtype=int)] = 1
+    assert len(listed) > 0
+    assert_array_equal(model.complete(X[100:], Y[100:]), expected[100:])
+
+
+def test_complete_is_for_labels():
+    with pytest.raises(ValueError, match="multi-label"):
+        small().fit(X, TWO).complete(X, TWO)
+
+
+def test_check_recovery():
+    pixels, truth = load_digit_attributes(return_X_y=True)
+    observed = hide_positives(truth[:400], 0.5, random_state=0)
+    table = small().check_recovery(pixels[:400], observed, rate=0.2)
+    everything = table.loc["all labels"]
+    assert everything["hidden"] == pytest.approx(0.2 * observed.sum(), rel=0.05)
+    assert everything["recall"] > 2 * everything["expected_by_chance"]
+    assert everything["recall"] > 0.4
+    assert everything["median_rank"] < 0.3 * everything["candidates"]
+    assert not hasattr(small(), "layers_")
+
+
+@pytest.mark.parametrize("labels", [CLASSES, TWO], ids=["classes", "two classes"])
+def test_nothing_is_hidden_where_nothing_may_be_missing(labels):
+    table = small().check_recovery(X, labels)
+    assert (table[["hidden", "recovered", "imputed", "candidates"]] == 0).all(axis=None)
+    trusted = small(trust_zeros=True).check_recovery(X, Y)
+    assert trusted.loc["all labels", ["hidden", "candidates"]].tolist() == [0, 0]
+    doubted = small(frequency=0.5).check_recovery(X, TWO)
+    assert doubted.loc["all labels", "hidden"] > 0
+
+
+# ------------------------------------------------------------------------------------------------ reproducible, stored
+
+
+@pytest.mark.parametrize("labels", [Y, CLASSES, TWO], ids=["labels", "classes", "two classes"])
+def test_the_same_seed_gives_the_same_model(labels):
+    one, other, third = (small(n_jobs=n).fit(X, labels) for n in (None, 1, 2))
+    for model in (other, third):
+        assert_array_equal(one.predict_proba(X_NEW), model.predict_proba(X_NEW))
+        assert_array_equal(one.label_frequency_, model.label_frequency_)
+        assert_array_equal(one.decision_threshold_, model.decision_threshold_)
+        pd.testing.assert_frame_equal(one.summary().labels, model.summary().labels)
+    assert not np.array_equal(one.predict_proba(X_NEW), small(random_state=1).fit(X, labels).predict_proba(X_NEW))
+
+
+@pytest.mark.parametrize("labels", [TABLE, CLASSES, TWO], ids=["labels", "classes", "two classes"])
+def test_stored_models_say_the_same(tmp_path, labels):
+    model = small().fit(X, labels)
+    model.save(tmp_path / "model.sylvan")
+    for again in (sylvan.load(tmp_path / "model.sylvan"), pickle.loads(pickle.dumps(model))):
+        assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
+        assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
+        assert_array_equal(again.oos_proba_, model.oos_proba_)
+        assert again.calibration_.slope_ == model.calibration_.slope_
+        assert str(again.summary()) == str(model.summary())
+        pd.testing.assert_frame_equal(again.suggest_labels(top=50), model.suggest_labels(top=50))
+        assert repr(again.get_params()) == repr(model.get_params())
+    if labels is TABLE:
+        assert_array_equal(again.complete(X_NEW, Y_NEW), model.complete(X_NEW, Y_NEW))
+
+
+def test_stored_with_weights(tmp_path):
+    model = small().fit(X, Y, sample_weight=np.where(np.arange(len(X)) < 100, 1.0, 0.0))
+    model.save(tmp_path / "model.sylvan")
+    pd.testing.assert_frame_equal(sylvan.load(tmp_path / "model.sylvan").suggest_labels(), model.suggest_labels())
+
+
+# ------------------------------------------------------------------------------------------------ tiny inputs
+
+SIX = np.random.default_rng(0).normal(size=(6, 2))
+TINY = {
+    "six rows": [[1, 0], [0, 1], [1, 1], [0, 0], [1, 0], [0, 1]],
+    "without positives": [[1, 0]] * 3 + [[0, 0]] * 3,
+    "all positive": [[1, 1]] * 3 + [[0, 1]] * 3,
+    "nothing recorded": [[0, 0]] * 6,
+    "everything recorded": [[1, 1]] * 6,
+    "one positive": [[1, 0]] + [[0, 0]] * 5,
+    "one label": [[1], [0]] * 3,
+}
+
+
+@pytest.mark.parametrize("labels", TINY.values(), ids=TINY)
+@pytest.mark.parametrize("rows", [SIX, np.ones((6, 2))], ids=["noise", "constant"])
+def test_tiny_inputs(rows, labels):
+    labels = np.array(labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = auto(4, max_layers=2, random_state=0).fit(rows, labels)
+        proba = model.predict_proba(rows)
+        assert ((proba >= 0) & (proba <= 1)).all()
+        assert set(np.unique(model.predict(rows))) <= {0, 1}
+        assert_array_equal(model.complete(rows, labels) >= labels, True)
+        assert str(model.summary())
+        assert np.isfinite(model.suggest_labels(top=100)["probability"]).all()
+    seen = labels.any(axis=0)
+    assert_array_equal(np.isnan(model.label_frequency_), ~seen & ~labels.all(axis=0))
+    assert_array_equal(model.label_frequency_[labels.all(axis=0)], 1.0)
+    assert (proba[:, ~seen] < 0.3).all()
+    assert (proba[:, labels.all(axis=0)] > 0.9).all()
+    if len(set(rows[:, 0])) == 1:
+        assert_array_equal(proba, np.broadcast_to(proba[0], proba.shape))
+
+
+def test_labels_that_no_row_or_every_row_has():
+    labels = np.column_stack([Y, np.zeros(len(Y), int), np.ones(len(Y), int)])
+    model = small().fit(X, labels)
+    proba = model.predict_proba(X_NEW)
+    assert (proba[:, 4] < 0.01).all()
+    assert (proba[:, 5] > 0.99).all()
+    assert np.isnan(model.label_frequency_[4])
+    assert model.label_frequency_[5] == 1.0
+    assert not set(model.suggest_labels()["label"]) & {4, 5}
+    assert model.summary().labels["expected"].tolist()[4:] == [0, len(Y)]
+    assert_array_equal(model.predict(X_NEW)[:, 4:], [[0, 1]] * len(X_NEW))
+
+
+@pytest.mark.parametrize("labels", [[0, 1] * 3, ["a", "b", "c"] * 2], ids=["two", "three"])
+def test_tiny_classes(labels):
+    model = auto(4, max_layers=2, random_state=0).fit(SIX, labels)
+    assert_allclose(model.predict_proba(SIX).sum(axis=1), 1.0)
+    assert set(model.predict(SIX)) <= set(labels)
+    assert str(model.summary())
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+def plain(**options):
+    return DeepForestClassifier([RandomForest(4, out_of_sample=KFold(2))], max_layers=1, random_state=0, **options)
+
+
+def test_a_learned_threshold_needs_a_calibration():
+    with pytest.raises(ValueError, match=r"set calibrate=Calibration\(\)"):
+        plain(decision_threshold="learned").fit(X, Y)
+    with pytest.raises(ValueError, match=r"set calibrate=Calibration\(\)"):
+        small(calibrate=None).fit(X, Y)
+
+
+def test_probabilities_are_not_divided_twice():
+    with pytest.raises(ValueError, match="divided by it already"):
+        small(decision_threshold="calibrated").fit(X, Y)
+
+
+@pytest.mark.parametrize("wrong", ["best", "", None, -0.1, 1.1, np.nan])
+def test_thresholds_that_are_none(wrong):
+    with pytest.raises((ValueError, TypeError), match="decision_threshold"):
+        small(decision_threshold=wrong).fit(X, Y)
+
+
+@pytest.mark.parametrize("wrong", [Calibration, "sigmoid", True, 0.5], ids=repr)
+def test_calibrations_that_are_none(wrong):
+    with pytest.raises(TypeError, match="calibrate must be an instance"):
+        small(calibrate=wrong).fit(X, Y)
+
+
+def test_a_wrong_parameter_of_the_calibration():
+    with pytest.raises(ValueError, match="towards_mcc"):
+        small(calibrate=Calibration(towards_mcc=2)).fit(X, Y)
+
+
+def test_calibration_without_a_frequency_only_straightens_probabilities():
+    model = plain(calibrate=Calibration(), decision_threshold="learned").fit(X, Y)
+    assert model.label_frequency_ is None
+    assert_array_equal(model.calibration_.frequency_, np.ones(4))
+    assert abs(model.oos_proba_.mean() - Y.mean()) < 0.02
+
+
+def test_without_calibration_there_is_none():
+    assert plain().fit(X, Y).calibration_ is None
+    uncalibrated = small(calibrate=None, decision_threshold="calibrated").fit(X, Y)
+    assert uncalibrated.calibration_ is None
+    assert_allclose(uncalibrated.decision_threshold_, 0.5 * uncalibrated.label_frequency_)
+    _, new = raw_mean(small(), X, Y, X_NEW)
+    assert_array_equal(uncalibrated.predict_proba(X_NEW), new)
+
+
+def test_with_an_imputer_probabilities_are_calibrated_to_what_was_recorded():
+    """What the last layer says is raised by labels that were imputed, right or wrong; what was recorded is true."""
+    calibration = Calibration(own_share=1.0)
+    model = slcforest(
+        10, max_layers=3, threshold=0.2, calibrate=calibration, decision_threshold="learned",
+        length=None, random_state=0,
+    ).fit(X, Y)  # fmt: skip
+    c = np.minimum(model.label_frequency_, 1)
+    assert_allclose(model.calibration_.frequency_, c)
+    plain = clone(model).set_params(calibrate=None, decision_threshold=0.5).fit(X, Y)
+    assert (plain.imputed_labels_ > Y).any()
+    again = clone(calibration).fit(Y, plain.oos_proba_, c)
+    assert_allclose(model.oos_proba_, again.transform(plain.oos_proba_), atol=1e-9)
+    assert model.calibration_.threshold_ == pytest.approx(again.threshold_)
+    expected = unrecorded_by_hand(model.oos_proba_, c, Y.sum(axis=0)) > 0.5
+    assert_array_equal(model.imputed_labels_, (Y == 1) | expected)
+
+
+# ------------------------------------------------------------------------------------------------ what cannot be
+
+
+@pytest.mark.parametrize("known", [0.05, {"ash": 0.05}, (0.01, 0.05)], ids=repr)
+def test_a_frequency_that_makes_more_positives_than_rows_is_doubted(known):
+    with pytest.warns(
+        UserWarning, match=r"frequency of 0.05 for label 'ash' would mean more positives than rows: 3\d%"
+    ):
+        model = small(frequency=known).fit(X, TABLE)
+    assert np.isfinite(model.predict_proba(X_NEW)).all()
+    assert (model.summary().labels["expected"] <= len(X)).all()
+
+
+def test_no_doubt_without_reason(recwarn):
+    for frequency in (None, 0.5, (0.4, 0.9), 1):
+        small(frequency=frequency).fit(X, TABLE)
+    assert not [each for each in recwarn if "more positives than rows" in str(each.message)]
+
+
+def test_a_number_is_no_estimator():
+    """As in a search over `impute__frequency`, where `auto(frequency=...)` is not there to make one of it."""
+    with pytest.raises(TypeError, match=r"must be an estimator, such as KnownFrequency\(0\.6\), got 0\.5"):
+        auto(3, max_layers=1).set_params(impute__frequency=0.5).fit(X, Y)

@@ -1,0 +1,305 @@
+"""`sylvan impute`: labels are added where they may be, and nothing else changes."""
+
+import contextlib
+import csv
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sylvan
+from app.cli.running import LABELS, TINY, call, contents, done, error_of, make_songs, read_as_text, start
+from sylvan.app.tables import read_training_table
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
+
+
+def impute(folder, *arguments):
+    return done(call(folder, "impute", "songs.csv", "-l", "tag_*", *arguments, *TINY))
+
+
+def fitted(path, algorithm="auto"):
+    """The same in Python."""
+    table = read_training_table(path, "tag_*")
+    make = getattr(sylvan, algorithm)
+    return table, make(n_trees=5, max_layers=2, random_state=0, n_jobs=1).fit(table.X, table.Y)
+
+
+both = pytest.mark.parametrize("algorithm", ["auto", "slcforest"])
+
+
+def changes(old, new):
+    """(row, column, old, new) of each cell that differs."""
+    assert new.columns.tolist() == old.columns.tolist()
+    assert len(new) == len(old)
+    at = zip(*np.nonzero((old != new).to_numpy()))
+    return [(row, old.columns[column], old.iat[row, column], new.iat[row, column]) for row, column in at]
+
+
+def test_the_default_is_auto(songs, tmp_path):
+    impute(songs.folder, "-o", tmp_path / "out.csv")
+    impute(songs.folder, "-o", tmp_path / "auto.csv", "--algorithm", "auto")
+    impute(songs.folder, "-o", tmp_path / "slc.csv", "--algorithm", "slcforest")
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "auto.csv").read_bytes()
+    assert (tmp_path / "out.csv").read_bytes() != (tmp_path / "slc.csv").read_bytes()
+
+
+@both
+def test_the_result_is_that_of_python(songs, tmp_path, algorithm):
+    arguments = ("-o", tmp_path / "out.csv", "--suggestions", tmp_path / "list.csv", "--model", tmp_path / "m.sylvan")
+    impute(songs.folder, *arguments, "-a", algorithm)
+    table, model = fitted(songs.folder / "songs.csv", algorithm)
+    added = model.suggest_labels()
+    assert len(added) > 0
+    expected = sylvan.apply_suggestions(table.Y, added)
+    out = read_as_text(tmp_path / "out.csv")
+    np.testing.assert_array_equal(out[LABELS].astype(int).to_numpy(), expected.to_numpy())
+    found = changes(read_as_text(songs.folder / "songs.csv"), out)
+    assert {(songs.frame["id"][row], name) for row, name, _, _ in found} == set(zip(added["row"], added["label"]))
+    assert {(before, after) for _, _, before, after in found} == {("0", "1")}
+    again = sylvan.load(tmp_path / "m.sylvan")
+    np.testing.assert_array_equal(again.predict_proba(table.X), model.predict_proba(table.X))
+    listed = pd.read_csv(tmp_path / "list.csv", dtype={"id": str})
+    assert listed.columns.tolist() == ["id", "label", "probability", "layer", "added"]
+    best = model.suggest_labels(top=len(added) + 100)
+    keys = set(zip(best["row"], best["label"])) | set(zip(added["row"], added["label"]))
+    assert set(zip(listed["id"], listed["label"])) <= keys
+    assert (listed["added"] == 0).sum() == min(100, len(model.suggest_labels(min_proba=0)) - len(added))
+
+
+def test_impute_in_a_process(songs, tmp_path):
+    arguments = ("impute", "songs.csv", "-l", "tag_*", "-o", tmp_path / "out.csv", *TINY)
+    found = done(start(songs.folder, *arguments))
+    assert "labels added to" in found.stdout
+    assert "The best suggestions" in found.stdout
+    assert f"Completed table: {tmp_path / 'out.csv'}" in found.stderr
+    first = (tmp_path / "out.csv").read_bytes()
+    done(call(songs.folder, *arguments, "--force"))
+    assert (tmp_path / "out.csv").read_bytes() == first  # same seed, same output
+
+
+@both
+@pytest.mark.parametrize("limits", [[], ["--max-per-label", "1"]])
+def test_suggestions_are_sorted_and_marked(songs, tmp_path, limits, algorithm):
+    outputs = ("-o", tmp_path / "out.csv", "--suggestions", tmp_path / "list.csv")
+    impute(songs.folder, *outputs, *limits, "-a", algorithm)
+    listed = pd.read_csv(tmp_path / "list.csv", dtype={"id": str})
+    assert (listed["probability"].diff().dropna() <= 0).all()
+    assert not listed.duplicated(["id", "label"]).any()
+    found = changes(read_as_text(songs.folder / "songs.csv"), read_as_text(tmp_path / "out.csv"))
+    marked = listed[listed["added"] == 1]
+    assert set(zip(marked["id"], marked["label"])) == {(songs.frame["id"][row], name) for row, name, _, _ in found}
+    observed = songs.frame.set_index("id")
+    assert all(observed.loc[row, label] == 0 for row, label in zip(listed["id"], listed["label"]))
+    _, model = fitted(songs.folder / "songs.csv", algorithm)
+    proba = {(row, label): p for row, label, p, _ in model.suggest_labels(min_proba=0).itertuples(index=False)}
+    for row, label, p in zip(listed["id"], listed["label"], listed["probability"]):
+        assert p == pytest.approx(proba[row, label], abs=5e-5)
+
+
+@both
+@pytest.mark.parametrize("limits", [{"min_proba": 0.7}, {"max_per_label": 2}, {"min_proba": 0.4, "max_per_label": 3}])
+def test_limits(songs, tmp_path, limits, algorithm):
+    options = [part for name, value in limits.items() for part in (f"--{name.replace('_', '-')}", value)]
+    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--json", "-a", algorithm, *options)
+    _, model = fitted(songs.folder / "songs.csv", algorithm)
+    expected = model.suggest_labels(min_proba=limits.get("min_proba"))  # what was filled, unless a probability is named
+    expected = expected.groupby("label", sort=False).head(limits.get("max_per_label", len(expected)))
+    done_ = changes(read_as_text(songs.folder / "songs.csv"), read_as_text(tmp_path / "out.csv"))
+    assert {(songs.frame["id"][row], name) for row, name, _, _ in done_} == set(zip(expected["row"], expected["label"]))
+    assert json.loads(found.stdout)["by_label"] == expected["label"].value_counts().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "advice"),
+    [("auto", "--min-proba adds what is less probable."), ("slcforest", "--frequency top-rate adds more.")],
+)
+def test_nothing_is_added_if_nothing_may_be(songs, tmp_path, algorithm, advice):
+    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--max-per-label", "0", "-a", algorithm)
+    assert f"Nothing was sure enough to be added; {advice}" in found.stderr
+    assert changes(read_as_text(songs.folder / "songs.csv"), read_as_text(tmp_path / "out.csv")) == []
+
+
+def test_json_is_all_that_is_printed(songs, tmp_path):
+    names = {name: str(tmp_path / name) for name in ("out.csv", "list.csv", "m.sylvan", "page.html")}
+    found = impute(
+        songs.folder, "-o", names["out.csv"], "--suggestions", names["list.csv"], "--model", names["m.sylvan"],
+        "--report", names["page.html"], "--check", "--json",
+    )  # fmt: skip
+    facts = json.loads(found.stdout)
+    assert "NaN" not in found.stdout
+    table, model = fitted(songs.folder / "songs.csv")
+    added = model.suggest_labels()
+    assert facts["added"] == len(added)
+    assert facts["observed"] == int(songs.frame[LABELS].sum().sum())
+    assert facts["by_label"] == added["label"].value_counts().to_dict()
+    assert facts["frequency"] == pytest.approx(dict(zip(LABELS, model.label_frequency_)))
+    assert [facts[name] for name in ("completed", "suggestions", "model", "report")] == list(names.values())
+    expected = model.check_recovery(table.X, table.Y, random_state=0).reset_index()
+    assert [line["label"] for line in facts["check"]] == [*LABELS, "all labels"]
+    assert [line["recovered"] for line in facts["check"]] == expected["recovered"].tolist()
+    assert "songs.csv" in Path(names["page.html"]).read_text()
+    assert sorted(map(str, contents(tmp_path))) == sorted(names)
+
+
+def test_quiet(songs, tmp_path):
+    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--quiet", "--check")
+    assert found.stdout == ""
+    assert all(line.startswith("Warning: ") for line in found.stderr.splitlines())
+
+
+def test_the_check_is_told_in_words(songs, tmp_path):
+    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--check")
+    table, model = fitted(songs.folder / "songs.csv")
+    total = model.check_recovery(table.X, table.Y, random_state=0).iloc[-1]
+    text = f"of {int(total['hidden'])} known positives that were hidden, {int(total['recovered'])} came back"
+    assert text in found.stdout
+
+
+def test_only_unknown_cells_are_filled_if_there_are_any(songs, tmp_path):
+    frame = songs.frame.assign(tag_loud=songs.frame["tag_loud"].astype(object))
+    frame.loc[frame["tag_loud"].eq(0) & (frame.index % 2 == 0), "tag_loud"] = "?"
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    impute(tmp_path, "-o", "out.csv", "--min-proba", "0")
+    found = changes(read_as_text(tmp_path / "songs.csv"), read_as_text(tmp_path / "out.csv"))
+    assert {name for _, name, _, _ in found} == {"tag_loud"}
+    assert {before for _, _, before, _ in found} == {"?"}
+    assert len(found) == (frame["tag_loud"] == "?").sum()  # all of them, since the least probability is 0
+    frame.replace("?", "").to_csv(tmp_path / "songs.csv", index=False)
+    impute(tmp_path, "-o", "zero.csv", "--min-proba", "0", "--blank", "zero")
+    out = read_as_text(tmp_path / "zero.csv")
+    assert (out[LABELS] == "1").all(axis=None)
+
+
+@pytest.mark.parametrize(("one", "zero"), [("yes", "no"), ("TRUE", "FALSE"), ("1.0", "0.0"), ("Y", "N")])
+def test_the_words_of_the_column_are_used(songs, tmp_path, one, zero):
+    words = songs.frame.assign(**{name: songs.frame[name].map({1: one, 0: zero}) for name in LABELS})
+    words.to_csv(tmp_path / "songs.csv", index=False)
+    impute(tmp_path, "-o", "out.csv")
+    found = changes(read_as_text(tmp_path / "songs.csv"), read_as_text(tmp_path / "out.csv"))
+    assert {(before, after) for _, _, before, after in found} == {(zero, one)}
+
+
+def test_lists_are_completed(songs, tmp_path):
+    lists = ["|".join(name for name in LABELS if row[name]) for row in songs.frame.to_dict("records")]
+    songs.frame.drop(columns=LABELS).assign(tags=lists).to_csv(tmp_path / "songs.csv", index=False)
+    arguments = ("impute", "songs.csv", "-l", "tags", "--label-separator", "|", "-o", "out.csv", "--min-proba", "0.5")
+    done(call(tmp_path, *arguments, "--suggestions", "list.csv", *TINY))
+    old, new = read_as_text(tmp_path / "songs.csv"), read_as_text(tmp_path / "out.csv")
+    listed = read_as_text(tmp_path / "list.csv")
+    added = listed[listed["added"] == "1"].groupby("id")["label"].agg(set).to_dict()
+    assert added
+    for name, before, after in zip(old["id"], old["tags"], new["tags"]):
+        assert after.startswith(before)
+        parts = [part for part in after.split("|") if part]
+        assert set(parts) == {part for part in before.split("|") if part} | added.get(name, set())
+        assert len(parts) == len(set(parts))
+    assert changes(old.drop(columns="tags"), new.drop(columns="tags")) == []
+
+
+def test_a_second_file_is_completed_in_its_own_order(songs, tmp_path):
+    songs.frame.drop(columns=LABELS).to_csv(tmp_path / "x.csv", index=False)
+    labels = songs.frame[["id", *LABELS]].assign(remark="keep, me").sample(frac=1, random_state=0)
+    labels.to_csv(tmp_path / "y.csv", index=False)
+    options = ("--label-file", "y.csv", "-l", "tag_*", "-o", "out.csv", "--suggestions", "list.csv")
+    done(call(tmp_path, "impute", "x.csv", *options, *TINY))
+    found = changes(read_as_text(tmp_path / "y.csv"), read_as_text(tmp_path / "out.csv"))
+    _, model = fitted(songs.folder / "songs.csv")
+    added = model.suggest_labels()
+    ids = labels["id"].tolist()
+    assert {(ids[row], name) for row, name, _, _ in found} == set(zip(added["row"], added["label"]))
+
+
+def test_other_formats(songs, tmp_path):
+    impute(songs.folder, "-o", tmp_path / "out.csv")
+    expected = pd.read_csv(tmp_path / "out.csv", dtype={"id": str})
+    songs.frame.to_parquet(tmp_path / "songs.parquet")
+    done(call(tmp_path, "impute", "songs.parquet", "-l", "tag_*", "-o", "out.parquet", *TINY))
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "out.parquet"), expected)
+    done(call(tmp_path, "impute", "songs.parquet", "-l", "tag_*", "-o", "two.csv", *TINY))
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "two.csv", dtype={"id": str}), expected)
+    songs.frame.to_csv(tmp_path / "songs.csv.gz", index=False)
+    done(call(tmp_path, "impute", "songs.csv.gz", "-l", "tag_*", "-o", "out.tsv.gz", *TINY))
+    found = pd.read_csv(tmp_path / "out.tsv.gz", dtype={"id": str}, sep="\t")
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_arff_with_the_labels_of_mulan(songs, tmp_path):
+    lines = ["@relation songs", *(f"@attribute {name} numeric" for name in ("tempo", "energy", "depth", "length"))]
+    lines += ["@attribute mode {minor,major}", *(f"@attribute {name} {{0,1}}" for name in LABELS), "@data"]
+    rows = songs.frame.drop(columns="id").astype(object).where(songs.frame.drop(columns="id").notna(), "?")
+    lines += [",".join(map(str, row)) for row in rows.itertuples(index=False)]
+    (tmp_path / "songs.arff").write_text("\n".join(lines))
+    names = "".join(f'<label name="{name}"/>' for name in LABELS)
+    (tmp_path / "songs.xml").write_text(f"<labels>{names}</labels>")
+    done(call(tmp_path, "impute", "songs.arff", "-o", "out.csv", *TINY))
+    impute(songs.folder, "-o", tmp_path / "expected.csv")
+    expected = pd.read_csv(tmp_path / "expected.csv").drop(columns="id")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out.csv"), expected)
+
+
+@pytest.mark.parametrize("option", ["-o", "--suggestions", "--report", "--model"])
+def test_what_is_read_is_not_replaced(songs, tmp_path, option):
+    songs.frame.to_csv(tmp_path / "songs.csv", index=False)
+    before = (tmp_path / "songs.csv").read_bytes()
+    outputs = ["-o", "out.csv"] if option != "-o" else []
+    found = call(tmp_path, "impute", "songs.csv", "--labels", "tag_*", *outputs, option, "songs.csv", "--force")
+    assert "is read by this command" in error_of(found)
+    assert (tmp_path / "songs.csv").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["songs.csv"]
+
+
+def test_brackets_in_names_are_not_markup(songs, tmp_path):
+    songs.frame.rename(columns={"tag_loud": "tag_[red]loud[/]"}).to_csv(tmp_path / "songs.csv", index=False)
+    found = impute(tmp_path, "-o", "out.csv")
+    assert "tag_[red]loud[/]" in found.stdout
+
+
+def test_doubts_are_warnings(songs, tmp_path, monkeypatch):
+    module = pytest.importorskip("sylvan.labels.gaps")
+    monkeypatch.setattr(module, "doubt_missing_at_random", lambda model: ["Rows 1 to 9 have no label."])
+    found = impute(songs.folder, "-o", tmp_path / "out.csv", "--json")
+    assert "Warning: Rows 1 to 9 have no label." in found.stderr.splitlines()
+    assert json.loads(found.stdout)["warnings"] == ["Rows 1 to 9 have no label."]
+
+
+NOTES = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), max_size=5)
+
+
+@given(
+    st.lists(NOTES, min_size=12, max_size=12),
+    st.integers(0, 5),
+    st.sampled_from([",", ";", "\t", "|"]),
+    st.sampled_from([("1", "0"), ("yes", "no"), ("True", "False")]),
+    st.sampled_from([None, "", "?"]),
+)
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_any_table_changes_by_allowed_labels_only(notes, seed, delimiter, words, unknown):
+    """Cells that nobody asked about are the same text afterwards; no 1 becomes a 0."""
+    one, zero = words
+    frame = make_songs(12, seed=seed)
+    lines = [["note", *frame.columns]]
+    for note, row in zip(notes, frame.astype(object).where(frame.notna(), "").to_numpy().tolist()):
+        row[-3:] = [one if bit else zero for bit in row[-3:]]
+        lines.append([note.strip(), *map(str, row)])
+    lines[1][-3:], lines[2][-3:] = [one] * 3, [zero] * 3
+    if unknown is not None:
+        lines[2][-1] = lines[3][-2] = unknown
+    with tempfile.TemporaryDirectory() as folder:
+        with open(Path(folder, "in.csv"), "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter=delimiter).writerows(lines)
+        limits = ("--min-proba", "0.3", "--drop", "note", "-q")
+        done(call(folder, "impute", "in.csv", "-l", "tag_*", "-o", "out.csv", *limits, *TINY))
+        with contextlib.closing(open(Path(folder, "out.csv"), newline="", encoding="utf-8")) as file:
+            found = list(csv.reader(file, delimiter=delimiter))
+    assert len(found) == len(lines)
+    assert found[0] == lines[0]
+    for before, after in zip(lines, found):
+        assert after[:-3] == before[:-3]
+        for a, b in zip(before[-3:], after[-3:]):
+            assert a == b or (b == one and a == (zero if unknown is None else unknown))
