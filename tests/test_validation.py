@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
 from sylvan._validation import check_choice, check_features, check_integer, check_share, check_weights
-from sylvan.labels.table import MAX_LABELS, check_targets
+from sylvan.labels.table import MAX_LABELS, complete_targets
 
 
 def positives(targets):
@@ -200,28 +200,28 @@ LABELS = np.array([[0, 1, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0]])
     ],
 )
 def test_labels_in_all_forms(make):
-    targets = check_targets(make(LABELS))
-    assert targets.kind == "multilabel"
+    targets = complete_targets(make(LABELS))
+    assert targets.form.kind == "multilabel"
     assert targets.n_labels == 3
-    assert [list(c) for c in targets.classes] == [[0, 1]] * 3
+    assert [list(c) for c in targets.form.classes] == [[0, 1]] * 3
     np.testing.assert_array_equal(positives(targets), LABELS)
 
 
 def test_zeros_and_ones_that_were_read_as_text():
     """They must not become all zeros."""
-    np.testing.assert_array_equal(positives(check_targets(LABELS.astype(str))), LABELS)
-    np.testing.assert_array_equal(positives(check_targets(pd.DataFrame(LABELS.astype(str)))), LABELS)
+    np.testing.assert_array_equal(positives(complete_targets(LABELS.astype(str))), LABELS)
+    np.testing.assert_array_equal(positives(complete_targets(pd.DataFrame(LABELS.astype(str)))), LABELS)
 
 
 def test_stored_zeros_and_unsorted_rows_of_a_sparse_matrix():
     Y = sparse.csr_array((np.array([1, 1, 0]), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
-    assert list(check_targets(Y).label) == [0, 2]
+    assert list(complete_targets(Y).label) == [0, 2]
     assert Y.nnz == 3, "the user's matrix was changed"
 
 
 def test_names_of_labels():
-    assert list(check_targets(pd.DataFrame(LABELS, columns=["a", "b", "c"])).names) == ["a", "b", "c"]
-    assert check_targets(LABELS).names is None
+    assert list(complete_targets(pd.DataFrame(LABELS, columns=["a", "b", "c"])).form.names) == ["a", "b", "c"]
+    assert complete_targets(LABELS).form.names is None
 
 
 @pytest.mark.parametrize(
@@ -237,31 +237,31 @@ def test_names_of_labels():
 )
 @pytest.mark.parametrize("make", [list, tuple, np.array, pd.Series, lambda y: np.array(y, dtype=object)])
 def test_classes(y, kind, classes, codes, make):
-    targets = check_targets(make(y))
-    assert targets.kind == kind
-    assert list(targets.classes) == classes
+    targets = complete_targets(make(y))
+    assert targets.form.kind == kind
+    assert list(targets.form.classes) == classes
     np.testing.assert_array_equal(positives(targets), codes)
 
 
 @pytest.mark.parametrize("dtype", ["category", "string", "Int64"])
 def test_classes_of_pandas_types(dtype):
     y = pd.Series(["1", "2", "1"]).astype(int if dtype == "Int64" else str).astype(dtype)
-    targets = check_targets(y)
-    assert [str(c) for c in targets.classes] == ["1", "2"]
+    targets = complete_targets(y)
+    assert [str(c) for c in targets.form.classes] == ["1", "2"]
     np.testing.assert_array_equal(positives(targets), [[0], [1], [0]])
 
 
 def test_column_of_classes_warns():
     with pytest.warns(DataConversionWarning, match="column-vector y"):
-        targets = check_targets(np.array([["a"], ["b"], ["c"]]))
-    assert targets.kind == "multiclass"
+        targets = complete_targets(np.array([["a"], ["b"], ["c"]]))
+    assert targets.form.kind == "multiclass"
 
 
 def test_column_of_zeros_and_ones_is_one_label():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        targets = check_targets(np.array([[0], [1], [1]]))
-    assert (targets.kind, targets.n_labels) == ("multilabel", 1)
+        targets = complete_targets(np.array([[0], [1], [1]]))
+    assert (targets.form.kind, targets.n_labels) == ("multilabel", 1)
 
 
 @pytest.mark.parametrize("value", [2, -1, 0.5, np.inf])
@@ -270,29 +270,29 @@ def test_value_that_is_not_a_label_is_shown(value, make):
     Y = LABELS.astype(float)
     Y[2, 1] = value
     with pytest.raises(ValueError, match=rf"0 and 1 only, but column 1 has .*{value}.* in row 2\."):
-        check_targets(make(Y))
+        complete_targets(make(Y))
 
 
 def test_values_are_shown_plainly():
     Y = LABELS.copy()
     Y[2, 1] = 2
     with pytest.raises(ValueError, match="column 1 has 2 in row 2"):
-        check_targets(Y)
+        complete_targets(Y)
 
 
 def test_name_of_the_column_is_shown():
     Y = pd.DataFrame(LABELS, columns=["cat", "dog", "cow"])
     Y.loc[2, "dog"] = 7
     with pytest.raises(ValueError, match=r"column 'dog' has .*7.* in row 2"):
-        check_targets(Y)
+        complete_targets(Y)
 
 
 @pytest.mark.parametrize("dtype", [float, "Int64", "Float64", "boolean", object])
 def test_unknown_labels(dtype):
     Y = pd.DataFrame(LABELS, columns=["cat", "dog", "cow"]).astype(dtype)
     Y.loc[2, "dog"] = np.nan if dtype is float else pd.NA
-    with pytest.raises(ValueError, match=r"column 'dog' has .* in row 2\. Unknown labels: .* put 0 for 'not observed'"):
-        check_targets(Y)
+    with pytest.raises(ValueError, match=r"column 'dog' has .* in row 2\. Unknown labels: .* put 0 for 'not recorded'"):
+        complete_targets(Y)
 
 
 @pytest.mark.parametrize(
@@ -312,8 +312,12 @@ def test_unknown_labels(dtype):
     ids=str,
 )
 def test_lists_of_labels(y):
-    with pytest.raises(ValueError, match="labels_from_lists"):
-        check_targets(y)
+    rows = [set(row) for row in y]
+    names = sorted(set().union(*rows))
+    targets = complete_targets(y)
+    assert targets.form.has_labels
+    assert targets.form.label_names == names
+    np.testing.assert_array_equal(targets.recorded, [[name in row for name in names] for row in rows])
 
 
 @pytest.mark.parametrize("make", [list, np.array, lambda y: pd.Series(y, dtype=object), pd.Series])
@@ -321,7 +325,7 @@ def test_lists_of_labels(y):
 def test_unknown_class(make, missing):
     y = make(["a", "b", missing]) if make is not np.array else np.array(["a", "b", missing], dtype=object)
     with pytest.raises(ValueError, match=r"Input y contains NaN"):
-        check_targets(y)
+        complete_targets(y)
 
 
 @pytest.mark.parametrize("y", [np.array([0.0, np.nan, 1.0]), pd.Series([0, None, 1], dtype="Int64")])
@@ -329,17 +333,17 @@ def test_unknown_number_of_a_class(y):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ValueError, match="Input y contains NaN"):
-            check_targets(y)
+            complete_targets(y)
 
 
 def test_infinite_class():
     with pytest.raises(ValueError, match="Input y contains infinity"):
-        check_targets(np.array([0.0, np.inf, 1.0]))
+        complete_targets(np.array([0.0, np.inf, 1.0]))
 
 
 def test_continuous_target():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        check_targets(np.array([0.1, 0.7, 0.3]))
+        complete_targets(np.array([0.1, 0.7, 0.3]))
 
 
 @pytest.mark.parametrize(
@@ -359,7 +363,7 @@ def test_continuous_target():
 )
 def test_bad_shapes(y, message):
     with pytest.raises(ValueError, match=message):
-        check_targets(y)
+        complete_targets(y)
 
 
 # Weights

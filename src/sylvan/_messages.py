@@ -20,7 +20,7 @@ def once_each() -> Iterator[None]:
         _GIVEN.reset(token)
 
 
-def warn_user(message: str, kind: str) -> None:
+def warn_user(message: str, kind: str, category: type[Warning] = UserWarning) -> None:
     """Warn whoever called Sylvan, at their own line."""
     given = _GIVEN.get()
     if given is not None:
@@ -30,7 +30,7 @@ def warn_user(message: str, kind: str) -> None:
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("sylvan", "sklearn", "joblib"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, UserWarning, stacklevel=level + 1)
+    warnings.warn(message, category, stacklevel=level + 1)
 
 
 def progress_logger(verbose: int) -> logging.Logger:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
 
@@ -174,3 +175,52 @@ def check_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, float]
     weights = weights / scale
     weights[weights < 1e-100] = 0.0
     return weights, scale
+
+
+def check_proba(name: str, proba: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return out-of-sample probabilities of the shape of Y; `name` is who asks."""
+    if proba is None:
+        raise ValueError(
+            f"{name} needs out-of-sample probabilities: pass proba of shape (n, n_labels), for example "
+            "oos_proba_ of a fitted forest."
+        )
+    proba = np.asarray(proba, dtype=np.float64)
+    if proba.ndim == 1:
+        proba = proba[:, None]
+    if proba.shape != shape:
+        raise ValueError(f"proba must have the shape of Y, {shape}, got {proba.shape}.")
+    if ((proba < 0.0) | (proba > 1.0)).any():
+        raise ValueError(f"proba must lie in [0, 1], got {np.nanmin(proba)} to {np.nanmax(proba)}.")
+    return proba
+
+
+def check_rows(n_features_rows: int, n_rows: int) -> None:
+    """Check that X and y have the same number of rows."""
+    check_consistent_length(np.empty((n_features_rows, 0)), np.empty((n_rows, 0)))
+
+
+def check_same_order(X: Any, index: pd.Index | None) -> None:
+    """Refuse tables that name their rows differently: rows would be paired wrongly, and nobody would know.
+
+    Names that have nothing in common (numbers on one side, say) are no names of the same things: positions count.
+    """
+    if not isinstance(X, (pd.DataFrame, pd.Series)) or index is None or X.index.equals(index) or len(X) != len(index):
+        return
+    mine = X.index
+    shared = mine.intersection(index)
+    if not len(shared):
+        return
+    if not (mine.is_unique and index.is_unique):
+        twice = index if mine.is_unique else mine
+        name = twice[twice.duplicated()][0]
+        raise ValueError(
+            f"X and Y name their rows differently, and the name {name!r} occurs twice: rows cannot be matched. Give "
+            "each row a name of its own, or pass arrays (X.to_numpy()) to match them by position."
+        )
+    if len(shared) == len(mine):
+        raise ValueError("X and Y have the same rows in another order: pass Y.loc[X.index].")
+    only = mine.difference(index)[0]
+    raise ValueError(
+        f"X and Y share {len(shared)} of {len(mine)} row names; {only!r} is in X only. Take the rows that both have "
+        "(rows = X.index.intersection(Y.index); X.loc[rows], Y.loc[rows]), or pass arrays to match them by position."
+    )

@@ -90,6 +90,11 @@ class Measure:
     uses_threshold: bool
     compute: Callable[[Array, Array], Array] = field(repr=False)
 
+    @property
+    def in_words(self) -> str:
+        """Name and direction."""
+        return f"{self.name.replace('_', ' ')} ({'greater' if self.greater_is_better else 'smaller'} is better)"
+
     def __call__(self, Y_true: Any, Y_score: Any, *others: Any, threshold: float | Array = 0.5) -> float:
         """Value of the measure: the mean of its vector form over the entries that are defined.
 

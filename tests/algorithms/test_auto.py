@@ -199,8 +199,8 @@ def test_trusted_zeros_and_a_frequency_of_1_agree_but_for_what_may_be_missing():
 
 def test_the_frequency_is_that_of_the_first_layer(fitted):
     first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
-    assert_allclose(fitted.label_frequency_, BinormalFrequency().estimate(None, Y, proba=first), atol=1e-12)
-    details = BinormalFrequency().details(None, Y, proba=first)
+    assert_allclose(fitted.label_frequency_, BinormalFrequency().estimate(None, Y, proba=first).value, atol=1e-12)
+    details = BinormalFrequency().estimate(None, Y, proba=first)
     table = fitted.summary().labels
     assert_allclose(table["low"], details.low, atol=1e-12)
     assert_allclose(table["high"], details.high, atol=1e-12)
@@ -240,7 +240,7 @@ def test_a_range_is_kept_to(fitted, within):
     model = small(frequency=within).fit(X, Y)
     assert ((model.label_frequency_ >= low) & (model.label_frequency_ <= high)).all()
     first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
-    expected = BinormalFrequency(within=within).estimate(None, Y, proba=first)
+    expected = BinormalFrequency(within=within).estimate(None, Y, proba=first).value
     assert_allclose(model.label_frequency_, expected, atol=1e-12)
     reason = model.summary().notes[2]
     assert ("; kept within the given limits" in reason) == (within != (0.0, 1.0))
@@ -278,7 +278,7 @@ def test_ranges_of_some_labels_by_number(fitted):
 def test_other_estimators(estimator):
     model = small(frequency=estimator).fit(X, Y)
     first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
-    assert_allclose(model.label_frequency_, estimator.estimate(None, Y, proba=first))
+    assert_allclose(model.label_frequency_, estimator.estimate(None, Y, proba=first).value)
     assert "low" not in model.summary().labels  # they do not say how sure they are
 
 

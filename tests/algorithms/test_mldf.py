@@ -275,7 +275,7 @@ def test_a_row_alone_is_predicted_as_among_others(measure, monkeypatch):
     batch = model.predict_proba(X_NEW)
     alone = np.vstack([model.predict_proba(X_NEW[i : i + 1]) for i in range(len(X_NEW))])
     assert_array_equal(alone, batch)
-    monkeypatch.setattr("sylvan.cascade.estimator._BLOCK_NUMBERS", 40)
+    monkeypatch.setattr("sylvan.cascade.passing._BLOCK_NUMBERS", 40)
     assert_array_equal(model.predict_proba(X_NEW), batch)
 
 
@@ -393,7 +393,7 @@ def test_what_is_said_about_columns():
     assert list(model.get_feature_names_out()) == columns
     assert model.transform(X_NEW).shape == (40, len(columns))
     assert_allclose(model.feature_importances_.sum(), 1.0)
-    assert model.model_size_ == sum(layer.nbytes for layer in model.layers_)
+    assert model.model_size_ == sum(layer.nbytes for layer in model.layers_) + model.decider_.nbytes
 
 
 def test_other_features():

@@ -23,7 +23,7 @@ def twin_of(model, choose, augment=Probabilities, **parts):
 def tice():
     """LCForest's c, drawn with the seed of the first layer."""
     first_seed = np.random.RandomState(SEED).randint(naive.MAX_SEED, size=SMALL["max_layers"])[0]
-    return list(TIcE(min_t=5).estimate(X, Y_OBSERVED, random_state=int(first_seed)))
+    return list(TIcE(min_t=5).estimate(X, Y_OBSERVED, random_state=int(first_seed)).value)
 
 
 def with_probas():

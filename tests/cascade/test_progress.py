@@ -116,7 +116,7 @@ def test_the_growth_of_mldf_and_imldf(model, caplog):
 
 
 def _fitted_attributes(model):
-    return [name for name in vars(model) if name.endswith("_") or name == "_fitted"]
+    return [name for name in vars(model) if name.endswith("_") or name == "_findings"]
 
 
 @pytest.mark.parametrize("augment", [OutputSpace(), MeasureAwareReuse(), Interactions(4, n_bootstraps=2)])

@@ -114,8 +114,6 @@ DATA = {
     "a named label of 2": (X, put(pd.DataFrame(Y, columns=list("uvw")), 2), r"column 'v' has .*2.* in row 3"),
     "an unknown label": (X, put(Y, np.nan), r"column 1 has .*nan.* in row 3\. Unknown labels: .* put 0"),
     "a sparse label of 2": (X, sparse.csr_array(put(Y, 2)), r"column 1 has .*2.* in row 3"),
-    "lists of labels": (X, [["a", "b"]] * 40, "labels_from_lists"),
-    "ragged lists": (X, [["a"]] + [["a", "b"]] * 39, "labels_from_lists"),
     "three-dimensional y": (X, np.zeros((40, 2, 2)), r"got \(40, 2, 2\)"),
     "one-dimensional sparse y": (X, sparse.coo_array(Y[:, 0]), r"sparse y must have shape \(n, n_labels\)"),
     "continuous y": (X, X[:, 0], "Unknown label type: continuous"),

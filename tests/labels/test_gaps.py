@@ -33,13 +33,13 @@ def made(seed, n=N, n_labels=N_LABELS):
     return proba, rng.random((n, n_labels)) < proba, rng
 
 
-def model_of(proba, observed, candidates=None, rows=None, names=None, said=None):
-    """Return what `doubt_missing_at_random` reads of a fitted model; `said` if `proba` is calibrated."""
-    labels = SimpleNamespace(observed=observed, candidates=~observed if candidates is None else candidates)
+def model_of(proba, observed, candidates=None, rows=None, names=None):
+    """Return what `doubt_missing_at_random` reads of a fitted model."""
+    trusted = candidates is not None and not (observed | candidates).all()
     rows = pd.RangeIndex(len(observed)) if rows is None else rows
     names = [f"l{j}" for j in range(observed.shape[1])] if names is None else names
-    fitted = SimpleNamespace(labels=labels, rows=rows, label_names=names, said=said)
-    return SimpleNamespace(oos_proba_=proba, _fitted=fitted)
+    found = SimpleNamespace(recorded=observed, proba=proba, rows=rows, label_names=names, trusts_zeros=trusted)
+    return SimpleNamespace(labels_=found)
 
 
 def doubts(proba, observed, **kwargs):
@@ -226,13 +226,13 @@ def test_rows_in_which_recording_stopped():
     np.testing.assert_array_equal(observed, before)
 
 
-def test_calibrated_models_are_asked_what_is_recorded_not_what_is_there():
-    """P(present) of a label that is recorded in half of the rows says nothing of where it should be recorded."""
-    proba, observed, _ = made(0)
-    observed[700:900] = False
-    present = np.random.default_rng(1).random(proba.shape)
-    found = doubts(present, observed, said=proba)
-    assert found == doubts(proba, observed) != doubts(present, observed)
+def test_calibrated_models_are_asked_what_is_recorded_not_what_is_there(digits):
+    X, Y = digits
+    Y = Y.copy()
+    Y[600:] = 0
+    model = weak_model(lambda **options: sylvan.auto(n_folds=2, max_layers=1, **options), X, Y)
+    found = model.labels_
+    assert doubt_missing_at_random(model) == doubts(found.proba, found.recorded, names=found.label_names) != []
 
 
 def test_rows_go_by_their_names():
@@ -446,9 +446,6 @@ def test_one_label_as_two_classes(digits):
     y[600:] = 0
     (doubt,) = doubt_missing_at_random(weak_model(sylvan.rf_et, X, y))
     assert doubt.startswith("Rows ")
-    proba, observed, _ = made(0, n_labels=1)
-    observed[600:] = False
-    assert doubts(np.column_stack([np.zeros(N), proba]), observed) == doubts(proba, observed) != []
 
 
 def test_several_classes_have_nothing_to_complete(digits):

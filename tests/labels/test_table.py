@@ -6,17 +6,17 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from sylvan.labels.table import check_weak_labels
+from sylvan.labels.table import read_weak_labels
 
 
 def as_lists(weak):
     """Return observed cells and candidates as 0/1 lists, after a look at the targets."""
     rows = [weak.targets.label[a:b].tolist() for a, b in zip(weak.targets.start, weak.targets.start[1:])]
-    assert rows == [np.flatnonzero(row).tolist() for row in weak.observed]
-    assert weak.observed.dtype == bool
+    assert rows == [np.flatnonzero(row).tolist() for row in weak.recorded]
+    assert weak.recorded.dtype == bool
     assert weak.candidates.dtype == bool
-    assert weak.observed.shape == weak.candidates.shape == (weak.targets.n_rows, weak.targets.n_labels)
-    return weak.observed.astype(int).tolist(), weak.candidates.astype(int).tolist()
+    assert weak.recorded.shape == weak.candidates.shape == (weak.targets.n_rows, weak.targets.n_labels)
+    return weak.recorded.astype(int).tolist(), weak.candidates.astype(int).tolist()
 
 
 FULL = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0]])
@@ -52,14 +52,14 @@ NOTHING = np.zeros((3, 3), int).tolist()
     ids=["auto", "classes", "doubt", "trust"],
 )
 def test_zeros_may_be_positive_unless_they_are_trusted(make, trust_zeros, candidates):
-    weak = check_weak_labels(make(FULL), trust_zeros=trust_zeros)
-    assert weak.targets.kind == "multilabel"
+    weak = read_weak_labels(make(FULL), trust_zeros=trust_zeros)
+    assert weak.targets.form.kind == "multilabel"
     assert as_lists(weak) == (FULL.tolist(), candidates)
 
 
 def test_zeros_stored_in_sparse_labels_are_zeros():
     Y = sparse.csr_array((np.array([1.0, 0.0, 1.0]), np.array([0, 1, 1]), np.array([0, 2, 3, 3])), shape=(3, 2))
-    assert as_lists(check_weak_labels(Y)) == ([[1, 0], [0, 1], [0, 0]], [[0, 1], [1, 0], [1, 1]])
+    assert as_lists(read_weak_labels(Y)) == ([[1, 0], [0, 1], [0, 0]], [[0, 1], [1, 0], [1, 1]])
 
 
 # Some are
@@ -104,7 +104,7 @@ def with_na(dtype):
 )
 def test_zeros_are_trusted_beside_unknown_cells_unless_they_are_not(make, trust_zeros, candidates):
     Y = make(PARTIAL)
-    weak = check_weak_labels(Y, trust_zeros=trust_zeros)
+    weak = read_weak_labels(Y, trust_zeros=trust_zeros)
     assert as_lists(weak) == (FULL.tolist(), candidates)
 
 
@@ -114,86 +114,86 @@ def test_zeros_are_trusted_beside_unknown_cells_unless_they_are_not(make, trust_
 @pytest.mark.parametrize("value", [-1, 2])
 def test_a_value_may_stand_for_unknown(make, value):
     Y = np.where(np.isnan(PARTIAL), value, PARTIAL).astype(int)
-    assert as_lists(check_weak_labels(make(Y), unknown_label=value)) == (FULL.tolist(), UNKNOWN)
-    assert as_lists(check_weak_labels(make(Y), unknown_label=value, trust_zeros=False)) == (FULL.tolist(), ZEROS)
+    assert as_lists(read_weak_labels(make(Y), unknown_label=value)) == (FULL.tolist(), UNKNOWN)
+    assert as_lists(read_weak_labels(make(Y), unknown_label=value, trust_zeros=False)) == (FULL.tolist(), ZEROS)
     with pytest.raises(ValueError, match=rf"Y must hold 0 and 1 only, but column 1 has {value}(\.0)? in row 0"):
-        check_weak_labels(make(Y))
+        read_weak_labels(make(Y))
 
 
 def test_a_text_may_stand_for_unknown():
     Y = pd.DataFrame({"a": [1, "?", 0], "b": [0, 1, 0]})
     expected = ([[1, 0], [0, 1], [0, 0]], [[0, 0], [1, 0], [0, 0]])
-    assert as_lists(check_weak_labels(Y, unknown_label="?")) == expected
-    assert as_lists(check_weak_labels(Y.to_numpy(), unknown_label="?")) == expected
+    assert as_lists(read_weak_labels(Y, unknown_label="?")) == expected
+    assert as_lists(read_weak_labels(Y.to_numpy(), unknown_label="?")) == expected
 
 
 def test_a_text_for_unknown_in_an_array_of_texts():
     Y = np.array([["1", "?"], ["0", "1"]])
-    assert as_lists(check_weak_labels(Y, unknown_label="?")) == ([[1, 0], [0, 1]], [[0, 1], [0, 0]])
+    assert as_lists(read_weak_labels(Y, unknown_label="?")) == ([[1, 0], [0, 1]], [[0, 1], [0, 0]])
 
 
 def test_a_value_that_does_not_occur_leaves_nothing_unknown():
-    assert as_lists(check_weak_labels(FULL, unknown_label=-1)) == (FULL.tolist(), ZEROS)
-    assert as_lists(check_weak_labels(FULL, unknown_label="?")) == (FULL.tolist(), ZEROS)
+    assert as_lists(read_weak_labels(FULL, unknown_label=-1)) == (FULL.tolist(), ZEROS)
+    assert as_lists(read_weak_labels(FULL, unknown_label="?")) == (FULL.tolist(), ZEROS)
 
 
 def test_missing_values_are_unknown_beside_a_named_value():
     Y = np.array([[1, -1], [np.nan, 0]])
     for make in (np.array, pd.DataFrame, sparse.csr_array):
-        assert as_lists(check_weak_labels(make(Y), unknown_label=-1)) == ([[1, 0], [0, 0]], [[0, 1], [1, 0]])
+        assert as_lists(read_weak_labels(make(Y), unknown_label=-1)) == ([[1, 0], [0, 0]], [[0, 1], [1, 0]])
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, pd.NA, float("nan")])
 def test_names_for_missing(missing):
-    assert as_lists(check_weak_labels(PARTIAL, unknown_label=missing)) == (FULL.tolist(), UNKNOWN)
+    assert as_lists(read_weak_labels(PARTIAL, unknown_label=missing)) == (FULL.tolist(), UNKNOWN)
 
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, sparse.csr_array, lambda Y: Y.astype(bool)])
 def test_zero_for_unknown(make):
-    assert as_lists(check_weak_labels(make(FULL), unknown_label=0)) == (FULL.tolist(), ZEROS)
+    assert as_lists(read_weak_labels(make(FULL), unknown_label=0)) == (FULL.tolist(), ZEROS)
     for trust_zeros in (False, "classes"):
-        weak = check_weak_labels(make(FULL), unknown_label=0, trust_zeros=trust_zeros)
+        weak = read_weak_labels(make(FULL), unknown_label=0, trust_zeros=trust_zeros)
         assert as_lists(weak) == (FULL.tolist(), ZEROS)
 
 
 def test_who_calls_zeros_unknown_does_not_trust_them_in_two_classes():
     for trust_zeros, candidates in (("auto", [[1], [0]]), ("classes", [[1], [0]]), (True, [[0], [0]])):
-        weak = check_weak_labels([0, 1], unknown_label=0, trust_zeros=trust_zeros)
+        weak = read_weak_labels([0, 1], unknown_label=0, trust_zeros=trust_zeros)
         assert as_lists(weak) == ([[0], [1]], candidates)
 
 
 def test_zero_for_unknown_beside_classes():
-    weak = check_weak_labels([0, 1, 0], unknown_label=0)
-    assert weak.targets.kind == "binary"
+    weak = read_weak_labels([0, 1, 0], unknown_label=0)
+    assert weak.targets.form.kind == "binary"
     assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
-    assert check_weak_labels([0, 1, 2], unknown_label=0).targets.kind == "multiclass"
+    assert read_weak_labels([0, 1, 2], unknown_label=0).targets.form.kind == "multiclass"
 
 
 def test_zero_for_unknown_beside_missing_values():
-    assert as_lists(check_weak_labels(PARTIAL, unknown_label=0)) == (FULL.tolist(), ZEROS)
+    assert as_lists(read_weak_labels(PARTIAL, unknown_label=0)) == (FULL.tolist(), ZEROS)
 
 
 def test_nothing_is_known():
-    assert as_lists(check_weak_labels(np.full((2, 2), np.nan))) == ([[0, 0], [0, 0]], [[1, 1], [1, 1]])
+    assert as_lists(read_weak_labels(np.full((2, 2), np.nan))) == ([[0, 0], [0, 0]], [[1, 1], [1, 1]])
 
 
 def test_one_column():
     Y = np.array([[1.0], [np.nan], [0.0]])
-    weak = check_weak_labels(Y)
-    assert weak.targets.kind == "multilabel"
+    weak = read_weak_labels(Y)
+    assert weak.targets.form.kind == "multilabel"
     assert as_lists(weak) == ([[1], [0], [0]], [[0], [1], [0]])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_unknown_class_in_a_column():
     with pytest.raises(ValueError, match="unknown"):
-        check_weak_labels(np.array([[3.0], [np.nan], [5.0]]))
+        read_weak_labels(np.array([[3.0], [np.nan], [5.0]]))
 
 
 def test_no_cell_is_observed_and_a_candidate():
     Y = sparse.csr_array((np.array([np.nan, 1.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 1))
-    weak = check_weak_labels(Y)
-    assert not (weak.observed & weak.candidates).any()
+    weak = read_weak_labels(Y)
+    assert not (weak.recorded & weak.candidates).any()
 
 
 # Names
@@ -201,17 +201,17 @@ def test_no_cell_is_observed_and_a_candidate():
 
 def test_names_are_kept():
     Y = pd.DataFrame(PARTIAL, columns=["cat", "dog", "emu"], index=["x", "y", "z"])
-    weak = check_weak_labels(Y)
-    assert weak.index.tolist() == ["x", "y", "z"]
-    assert weak.targets.names.tolist() == ["cat", "dog", "emu"]
-    assert check_weak_labels(PARTIAL).index is None
-    assert check_weak_labels(PARTIAL).targets.names is None
-    assert check_weak_labels(pd.Series([0, 1], index=["x", "y"])).index.tolist() == ["x", "y"]
+    weak = read_weak_labels(Y)
+    assert weak.targets.index.tolist() == ["x", "y", "z"]
+    assert weak.targets.form.names.tolist() == ["cat", "dog", "emu"]
+    assert read_weak_labels(PARTIAL).index is None
+    assert read_weak_labels(PARTIAL).targets.form.names is None
+    assert read_weak_labels(pd.Series([0, 1], index=["x", "y"])).index.tolist() == ["x", "y"]
 
 
 def test_rows_and_columns_that_share_a_name():
     Y = pd.DataFrame(PARTIAL, columns=["cat", "cat", "emu"], index=["x", "x", "x"])
-    assert as_lists(check_weak_labels(Y)) == (FULL.tolist(), UNKNOWN)
+    assert as_lists(read_weak_labels(Y)) == (FULL.tolist(), UNKNOWN)
 
 
 def test_columns_of_several_types():
@@ -223,7 +223,7 @@ def test_columns_of_several_types():
             "d": np.array([0, 1, 0], np.int8),
         }
     )
-    assert as_lists(check_weak_labels(Y)) == (
+    assert as_lists(read_weak_labels(Y)) == (
         [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 0]],
         [[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0]],
     )
@@ -232,7 +232,7 @@ def test_columns_of_several_types():
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_categorical_column():
     Y = pd.DataFrame({"a": pd.Categorical([1, None, 0]), "b": [1, 0, 0]})
-    assert as_lists(check_weak_labels(Y)) == ([[1, 1], [0, 0], [0, 0]], [[0, 0], [1, 0], [0, 0]])
+    assert as_lists(read_weak_labels(Y)) == ([[1, 1], [0, 0], [0, 0]], [[0, 0], [1, 0], [0, 0]])
 
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, sparse.csr_array, sparse.csc_array, with_na("Int64")])
@@ -240,8 +240,8 @@ def test_categorical_column():
 def test_labels_are_left_alone(make, unknown_label):
     Y = make(np.where(np.isnan(PARTIAL), unknown_label, PARTIAL))
     before = Y.copy()
-    weak = check_weak_labels(Y, unknown_label=unknown_label)
-    weak.observed[:], weak.candidates[:] = True, True
+    weak = read_weak_labels(Y, unknown_label=unknown_label)
+    weak.recorded[:], weak.candidates[:] = True, True
     if isinstance(Y, pd.DataFrame):
         pd.testing.assert_frame_equal(Y, before)
     elif sparse.issparse(Y):
@@ -255,40 +255,40 @@ def test_labels_are_left_alone(make, unknown_label):
 
 @pytest.mark.parametrize("y", [[0, 1, 0], ["no", "yes", "no"], np.array([False, True, False]), pd.Series([-1, 1, -1])])
 def test_two_classes_are_one_label(y):
-    weak = check_weak_labels(y)
-    assert weak.targets.kind == "binary"
+    weak = read_weak_labels(y)
+    assert weak.targets.form.kind == "binary"
     assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
     for trust_zeros in (True, "classes"):
-        assert as_lists(check_weak_labels(y, trust_zeros=trust_zeros)) == ([[0], [1], [0]], [[0], [0], [0]])
-    assert as_lists(check_weak_labels(y, trust_zeros=False)) == ([[0], [1], [0]], [[1], [0], [1]])
+        assert as_lists(read_weak_labels(y, trust_zeros=trust_zeros)) == ([[0], [1], [0]], [[0], [0], [0]])
+    assert as_lists(read_weak_labels(y, trust_zeros=False)) == ([[0], [1], [0]], [[1], [0], [1]])
 
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, lambda Y: Y.tolist(), sparse.csr_array])
 def test_a_table_of_one_label_is_no_pair_of_classes(make):
-    weak = check_weak_labels(make(np.array([[0], [1], [0]])), trust_zeros="classes")
-    assert weak.targets.kind == "multilabel"
+    weak = read_weak_labels(make(np.array([[0], [1], [0]])), trust_zeros="classes")
+    assert weak.targets.form.kind == "multilabel"
     assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
 
 
 @pytest.mark.parametrize("trust_zeros", ["auto", "classes", True, False])
 @pytest.mark.parametrize("y", [[2, 0, 1], ["c", "a", "b"], pd.Series(["c", "a", "b"])])
 def test_several_classes_leave_nothing_to_complete(y, trust_zeros):
-    weak = check_weak_labels(y, trust_zeros=trust_zeros)
-    assert weak.targets.kind == "multiclass"
+    weak = read_weak_labels(y, trust_zeros=trust_zeros)
+    assert weak.targets.form.kind == "multiclass"
     assert as_lists(weak) == ([[0, 0, 1], [1, 0, 0], [0, 1, 0]], NOTHING)
 
 
 def test_a_column_of_classes_is_read_with_a_warning():
     with pytest.warns(DataConversionWarning, match="one class per row"):
-        weak = check_weak_labels(np.array([[3], [5], [4]]))
-    assert weak.targets.kind == "multiclass"
+        weak = read_weak_labels(np.array([[3], [5], [4]]))
+    assert weak.targets.form.kind == "multiclass"
     assert not weak.candidates.any()
 
 
 @pytest.mark.parametrize("y", [[1, np.nan, 0], [1, None, 0], ["a", None, "b"], pd.Series([1, None, 0], dtype="Int64")])
 def test_an_unknown_class(y):
     with pytest.raises(ValueError, match=r"y contains NaN.*Remove the rows whose class is unknown"):
-        check_weak_labels(y)
+        read_weak_labels(y)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_an_unknown_class(y):
 )
 def test_a_value_for_unknown_classes(y, unknown_label):
     with pytest.raises(ValueError, match="Remove the rows whose class is unknown"):
-        check_weak_labels(y, unknown_label=unknown_label)
+        read_weak_labels(y, unknown_label=unknown_label)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_a_value_for_unknown_classes(y, unknown_label):
     ],
 )
 def test_texts_beside_a_number_for_unknown(y, kind):
-    assert check_weak_labels(y, unknown_label=-1).targets.kind == kind
+    assert read_weak_labels(y, unknown_label=-1).targets.form.kind == kind
 
 
 # Nonsense
@@ -338,13 +338,13 @@ def test_texts_beside_a_number_for_unknown(y, kind):
 )
 def test_lists_of_names(y):
     with pytest.raises(ValueError, match=r"y lists the labels of each row.*labels_from_lists"):
-        check_weak_labels(y)
+        read_weak_labels(y)
 
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, lambda Y: np.array(Y, dtype=object)])
 def test_texts(make):
     with pytest.raises(ValueError, match="Y must hold 0 and 1 only, but column 0 has 'cat' in row 0"):
-        check_weak_labels(make([["cat", "dog"], ["dog", "cat"]]))
+        read_weak_labels(make([["cat", "dog"], ["dog", "cat"]]))
 
 
 @pytest.mark.parametrize(
@@ -362,10 +362,10 @@ def test_texts(make):
 )
 def test_bad_labels(y, message):
     with pytest.raises(ValueError, match=message):
-        check_weak_labels(y)
+        read_weak_labels(y)
 
 
 @pytest.mark.parametrize("value", ["yes", None, 1, 0, "True"])
 def test_bad_trust(value):
     with pytest.raises(ValueError, match="trust_zeros must be one of 'auto', 'classes', True, False, got"):
-        check_weak_labels(FULL, trust_zeros=value)
+        read_weak_labels(FULL, trust_zeros=value)

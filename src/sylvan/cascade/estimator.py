@@ -1,43 +1,42 @@
 """The cascade: layer after layer of forests, each learning from X and from what the layer before it found out."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from numbers import Integral
+import copy
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.utils import Tags, check_random_state, compute_sample_weight, get_tags
+from sklearn.base import clone
+from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_integer, check_weights
-from sylvan.cascade.checkpoints import Checkpoints, NoCheckpoints, fingerprint
-from sylvan.cascade.explain import Explaining
-from sylvan.cascade.growth import NO_FREQUENCY, Plan, Stage, grow, make_plan, representation
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order
+from sylvan.cascade import keeping, missing_labels
+from sylvan.cascade.growth import grow
 from sylvan.cascade.layer import MAX_SEED, TrainingRows
-from sylvan.cascade.missing_labels import MissingLabels
+from sylvan.cascade.plan import make_plan
+from sylvan.cascade.predictor import CascadePredictor
+from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
-from sylvan.io import Savable
-from sylvan.labels import suggestions
-from sylvan.labels.findings import Fitted, like
-from sylvan.labels.state import LabelState, known_frequency, mean_of
-from sylvan.labels.summary import Summary, summarise
-from sylvan.labels.table import WeakLabels, check_rows, check_same_order, check_weak_labels
+from sylvan.io import save
+from sylvan.labels.contracts import LabelImputer
+from sylvan.labels.findings import Findings
+from sylvan.labels.state import LabelState
+from sylvan.labels.suggestions import apply_suggestions
+from sylvan.labels.summary import Grown, Summary
+from sylvan.labels.table import WeakLabels, read_weak_labels
 
-_BLOCK_NUMBERS = 1 << 24  # feature values that are predicted at a time
-_NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state", "decision_threshold")
 _NOTHING_IMPUTED = (
-    "No label was imputed: no unobserved cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
-    "the same; a lower threshold, or StrictLabelComplement(threshold_on='scaled'), fills more, with less certainty."
+    "No label was imputed: no unrecorded cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
+    "the same; a lower threshold, or StrictLabelComplement(threshold_on='scaled'), imputes more, with less certainty."
 )
 
 
-class DeepForestClassifier(
-    MissingLabels, Explaining, Savable, TransformerMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
-):
+class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
 
     Layer 1 learns the labels from X. Every further layer learns them from X and from the features that the augmenter
@@ -71,9 +70,9 @@ class DeepForestClassifier(
         Most layers to grow, up to 10000.
     scanning : MultiGrainedScanning or None, default=None
         Turns X, images or sequences, into features that all layers see instead of X (`sylvan.cascade.scanning`). It
-        learns from the observed labels. The cascade sets its `random_state`.
+        learns from the recorded labels. The cascade sets its `random_state`.
     scoring : str, Measure or None, default=None
-        Measure of a layer's out-of-sample probabilities against the observed labels (`sylvan.measures`). Unknown
+        Measure of a layer's out-of-sample probabilities against the recorded labels (`sylvan.measures`). Unknown
         cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
         predictions for classes, micro AUROC for labels, whose order survives missing positives.
     decision_threshold : float, "calibrated" or "learned", default=0.5
@@ -113,12 +112,15 @@ class DeepForestClassifier(
     n_layers_ : number of layers kept
     history_ : DataFrame with layer, score, imputed, active, seconds; one line for each layer grown
     classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as found in fit
-    oos_proba_ : out-of-sample probabilities of the training rows
-    imputed_labels_ : (n, n_labels) of 0/1, observed positives and imputed ones; a DataFrame if Y was one
-    label_frequency_, label_bound_ : estimates of P(observed | positive) and of the number of positives, or None;
-        Series if Y was a DataFrame. Those of labels with a few observed positives are hardly more than a guess.
+    labels_ : Findings, all that is known of the labels of the training rows; not stored by `save` unless asked for
+    decider_ : what turns probabilities into labels: form of the target, thresholds, numbers by label
+    measure_ : Measure that judged the layers
+    oos_proba_ : what `predict_proba` says of the training rows, out of sample
+    imputed_labels_ : (n, n_labels) of 0/1, recorded positives and imputed ones; a DataFrame if Y was one
+    label_frequency_, label_bound_ : estimates of P(recorded | present) and of the number of positives, or None;
+        Series if Y was a DataFrame. Those of labels with a few recorded positives are hardly more than a guess.
     feature_importances_ : importance of the input features, block importances traced back through the layers
-    model_size_ : bytes that the layers take, and the forests of `scanning_`
+    model_size_ : bytes of the predictor, as `save` stores it (`labels_.nbytes`: of the findings)
     scanning_ : the fitted `scanning`, or None
     tree_weights_ : learned weights of trees by layer and forest; if all forests are a `WeightedForest`
     interactions_, mining_report_ : rules in words, and how they were found; with `Interactions`
@@ -227,12 +229,12 @@ class DeepForestClassifier(
         ----------
         X : array, table or sparse matrix of shape (n, n_features)
             NaN stands for a missing value.
-        y : (n, n_labels) of 0/1, with NaN (or `unknown_label`) for unknown cells; or (n,) classes
-            1 is an observed positive. 0 is "not observed", and may be imputed, unless zeros are trusted. Unknown cells
-            count as 0 until they are imputed. Of two classes, the second is the positive one, which may be
-            missing unless `trust_zeros` says otherwise.
+        y : (n, n_labels) of 0/1 (yes/no, true/false in tables), or lists of labels by row; or (n,) classes
+            1 is a recorded positive. 0 is "not recorded", and may be imputed, unless zeros are trusted. Unknown cells
+            (NaN, or `unknown_label`) count as 0 until they are imputed. Of two classes, the second is the positive
+            one, which may be missing unless `trust_zeros` says otherwise.
         sample_weight : (n,), optional
-            As the forests understand it. Rows of weight 0 have no say in anything, and nothing is imputed there.
+            As the forests understand it. Rows of weight 0 are ignored, and nothing is imputed there.
         groups : (n,), optional
             Rows of a group stay together in the folds of forests with `KFold` out-of-sample probabilities.
         checkpoint_dir : path, optional
@@ -244,9 +246,7 @@ class DeepForestClassifier(
         -------
         self
         """
-        self._forget()
-        self._fit(X, self._read(y), sample_weight, groups, checkpoint_dir)
-        return self
+        return self._fit(X, self._read(y), sample_weight, groups, checkpoint_dir)
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Fit, and return the out-of-sample representation of the training rows.
@@ -255,14 +255,19 @@ class DeepForestClassifier(
         them, and looks better than it is.
         """
         seen: list[np.ndarray] = []
-        self._forget()
         self._fit(X, self._read(y), sample_weight, groups, seen=seen)
         return seen[self.n_layers_ - 1]
 
     def _read(self, y: Any) -> WeakLabels:
+        self._forget()
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        return check_weak_labels(y, self.unknown_label, self.trust_zeros)
+        return read_weak_labels(y, self.unknown_label, self.trust_zeros)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left."""
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_findings"]:
+            del self.__dict__[name]
 
     @with_callbacks
     def _fit(
@@ -273,241 +278,116 @@ class DeepForestClassifier(
         groups: Any = None,
         checkpoint_dir: Any = None,
         seen: list[np.ndarray] | None = None,
-    ) -> None:
+    ) -> "DeepForestClassifier":
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
         try:
-            plan = make_plan(self, weak.targets.kind)
+            plan = make_plan(self, weak.targets.form)
             drawn = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers)
-            check_same_order(X, weak.index)
+            check_same_order(X, weak.targets.index)
             X = check_features(self, X, reset=True)
-            check_rows(X.shape[0], weak.targets)
-            weights = self._weights(sample_weight, weak)
+            check_rows(X.shape[0], weak.targets.n_rows)
+            weights = row_weights(sample_weight, self.class_weight, weak)
             groups = check_groups(groups, X.shape[0])
-            checkpoints: NoCheckpoints = NoCheckpoints()
-            if checkpoint_dir is not None:
-                params = {k: v for k, v in self.get_params(deep=False).items() if k not in _NOT_HASHED}
-                if callable(self.forests):  # what it returns says more than how it is written
-                    params["forests"] = [plan.forests(number) for number in range(1, min(plan.max_layers, 30) + 1)]
-                seed = int(self.random_state) if isinstance(self.random_state, Integral) else None
-                data = (X, weak.observed, weak.candidates, weights, groups)
-                checkpoints = Checkpoints(checkpoint_dir, fingerprint(params, seed, *data))
+            data = (X, weak.recorded, weak.candidates, weights, groups)
+            checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
-                rows = self._scan(X, weak, weights, groups, seeds[0])
-                stages = grow(
-                    plan,
-                    rows,
-                    lambda some: self._begin(plan.impute, some, weak, seeds[0]),
-                    seeds,
-                    checkpoints,
-                    progress,
-                    seen,
-                )
+                rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
+                begin = partial(_begin, plan.impute, weak, seeds[0])
+                stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
                 n_layers = plan.length.n_layers([stage.record for stage in stages])
                 check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
-                self._keep(stages, n_layers, plan, weak, rows.used)
+                self._keep(plan, stages, n_layers, weak, rows.used)
                 progress.finished(n_layers, len(stages), stages[n_layers - 1])
                 if stages[0].trained.active.any() and not stages[n_layers - 1].after.imputed.any():
                     warn_user(_NOTHING_IMPUTED, "nothing imputed")
         except BaseException:
             self._forget()  # an interrupted fit leaves nothing half done
             raise
+        return self
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit left."""
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_fitted"]:
-            del self.__dict__[name]
+    def _keep(self, plan: Any, stages: Any, n_layers: int, weak: WeakLabels, used: np.ndarray | None) -> None:
+        """Keep the chosen layers, and apart from them what they found."""
+        last, targets = stages[n_layers - 1], weak.targets
+        self.decider_ = keeping.make_decider(plan, last, weak, used, self.decision_threshold)
+        self.calibration_ = plan.calibrate
+        self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
+        if targets.form.names is not None:
+            self.label_names_in_ = targets.form.names
+        self.layers_ = keeping.kept_layers(stages[:n_layers], plan.average_layers)
+        self.n_layers_, self.measure_ = n_layers, plan.measure
+        self.history_ = keeping.make_history(stages)
+        self.label_frequency_ = targets.by_label(None if last.after.frequency is None else last.after.frequency.value)
+        self.label_bound_ = targets.by_label(last.after.bound)
+        grown = Grown(
+            self.n_features_in_, n_layers, len(stages), plan.average_layers, last.record.score,
+            plan.measure.in_words, plan.calibrate is not None,
+        )  # fmt: skip
+        told = plan.impute.frequency_in(last.trained, last.after)
+        self._findings = keeping.make_findings(self.decider_, last, weak, used, told, grown)
 
-    def _weights(self, sample_weight: Any, weak: WeakLabels) -> np.ndarray | None:
-        """Return the weights of rows, those of their classes multiplied in."""
-        n = weak.targets.n_rows
-        weights, scale = check_weights(sample_weight, n)
-        weights = None if weights is None else weights * scale
-        if self.class_weight is None:
-            return weights
-        y = weak.observed.astype(int)
-        if weak.targets.kind != "multilabel":
-            code = y.argmax(axis=1) if weak.targets.kind == "multiclass" else y[:, 0]
-            y = weak.targets.classes[code]
-        return compute_sample_weight(self.class_weight, y) * (1.0 if weights is None else weights)
-
-    def _scan(
-        self, X: Any, weak: WeakLabels, weights: np.ndarray | None, groups: np.ndarray | None, seed: int
-    ) -> TrainingRows:
-        """Return the rows as the layers see them: X, or what scanning makes of it."""
-        self.scanning_ = None
-        if self.scanning is None:
-            return TrainingRows(X, weights, groups)
-        scanning = clone(self.scanning).set_params(random_state=seed)
-        if self.n_jobs is not None:
-            scanning.set_params(n_jobs=self.n_jobs)
-        labels = pd.DataFrame(weak.observed)
-        unused = np.zeros(X.shape[0], bool) if weights is None else weights == 0
-        if unused.any():  # their labels have no say in how folds are drawn
-            labels[unused] = labels[~unused].iloc[0].to_numpy()
-        labels.columns = pd.Index([str(name) for name in weak.targets.label_names], tupleize_cols=False)
-        scanned = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
-        if unused.any():
-            scanned[unused] = np.asarray(scanning.transform(X[unused]))  # they are judged as new rows
-        self.scanning_ = scanning
-        return TrainingRows(scanned, weights, groups, scanning.layer_columns_)
-
-    def _begin(self, impute: Any, rows: TrainingRows, weak: WeakLabels, seed: int) -> LabelState:
-        """Return the labels of the used rows before layer 1."""
-        X = rows.X if rows.used is None else rows.X[rows.used]
-        observed, candidates = rows.select(weak.observed), rows.select(weak.candidates)
-        return impute.begin(X, observed, candidates, seed, weak.targets.label_names)
-
-    def _keep(
-        self,
-        stages: list[Stage],
-        n_layers: int,
-        plan: Plan,
-        weak: WeakLabels,
-        used: np.ndarray | None,
-    ) -> None:
-        """Keep the chosen layers and what they found."""
-        last = stages[n_layers - 1]
-        labels = last.after if used is None else last.after.of_all_rows(used, weak.observed, weak.candidates)
-        if self.decision_threshold == "calibrated" and last.after.frequency is None:
-            raise ValueError(NO_FREQUENCY)
-        targets = weak.targets
-        frequency = plan.impute.frequency_in(last.trained, last.after)
-        proba = last.proba
-        calibration = plan.calibrate
-        if calibration is not None:
-            seen = proba if used is None else proba[used]
-            details = last.after.details
-            interval = None if details is None else (np.nan_to_num(details.low), np.nan_to_num(details.high, nan=1.0))
-            calibration.fit(last.trained.observed, seen, known_frequency(last.after), interval)
-        thresholds = self.decision_threshold
-        if isinstance(thresholds, str):
-            thresholds = 0.5 * frequency if thresholds == "calibrated" else calibration.threshold_
-            if targets.kind == "binary" and not weak.candidates.any():
-                thresholds = 0.5  # of two complete classes, the more probable one
-        self.classes_, self.n_labels_ = targets.classes, targets.n_labels
-        if targets.names is not None:
-            self.label_names_in_ = targets.names
-        inner, wanted = [], None
-        for stage in reversed(stages[: n_layers - 1]):
-            layer = stage.layer if plan.average_layers else stage.layer.without_forests()
-            layer, wanted = layer.narrowed(wanted)
-            inner.append(layer)
-        self.layers_ = inner[::-1]
-        self.layers_.append(last.layer.as_last())
-        self.n_layers_ = n_layers
-        self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
-        self.label_frequency_ = _by_label(last.after.frequency, weak)
-        self.label_bound_ = _by_label(last.after.bound, weak)
-        fitted = Fitted(
-            kind=targets.kind,
-            thresholds=np.broadcast_to(np.asarray(thresholds, dtype=float), (targets.n_labels,)),
-            labels=labels,
-            probability=_present(proba, frequency, last.trained.observed.sum(axis=0)),
-            impute=plan.impute,
-            rows=suggestions.row_names(weak.index, targets.n_rows),
-            label_names=targets.label_names,
-            used=used,
-            measure=_in_words(plan.measure),
-        )
-        current = labels.current
-        if calibration is not None:
-            present = calibration.transform(proba)
-            fitted = replace(fitted, calibration=calibration, said=proba)
-            fitted = replace(fitted, probability=fitted.unrecorded(present))
-            proba, current = present, labels.observed | fitted.filled()
-        self.calibration_ = calibration
-        self.imputed_labels_ = like(weak, current.astype(np.int8))
-        self._fitted = fitted
-        self.oos_proba_ = np.array(self._as_proba(proba))
-
-    # ------------------------------------------------------------------------------------------------ predict
-
-    def _stages(self, X: Any, narrow: bool = True) -> Iterator[tuple[list[np.ndarray], Any]]:
-        """Send new rows through the layers: the blocks that each sees, and what its forests say.
-
-        If `narrow`, columns that no later layer reads need not be made.
-        """
-        blocks: list[np.ndarray] = []
-        probas = None
-        for layer in self.layers_:
-            probas = layer.probas(blocks, X, probas)
-            yield blocks, probas
-            if layer is not self.layers_[-1]:
-                blocks = layer.make_blocks(blocks, X, probas, narrow)
-
-    def _row_blocks(self, X: Any) -> Iterator[tuple[slice, Any]]:
-        """Check X and cut it into dense blocks of rows."""
-        check_is_fitted(self, "layers_")
-        X = check_features(self, X, reset=False)
-        width = X.shape[1] if self.scanning_ is None else max(X.shape[1], self.scanning_.n_features_out_)
-        step = max(1, _BLOCK_NUMBERS // width)
-        for first in range(0, X.shape[0], step):
-            part = X[first : first + step]
-            part = part.toarray() if sparse.issparse(part) else part
-            yield (
-                slice(first, first + step),
-                part if self.scanning_ is None else np.asarray(self.scanning_.transform(part)),
-            )
-
-    def _label_proba(self, X: Any) -> np.ndarray:
-        """Return what each forest of the last layer says, (n_forests, n, n_labels), or each layer, if averaged."""
-        parts = []
-        for _, block in self._row_blocks(X):
-            said: list[np.ndarray] = []
-            for _, probas in self._stages(block):
-                said = [*said, mean_of(probas)] if self.average_layers else probas
-            parts.append(np.stack(said))
-        return np.concatenate(parts, axis=1)
-
-    def _presence(self, proba: np.ndarray) -> np.ndarray:
-        """Return label probabilities, calibrated if they are to be."""
-        return proba if self.calibration_ is None else self.calibration_.transform(proba)
-
-    def _as_proba(self, label_proba: np.ndarray) -> np.ndarray:
-        """Turn label probabilities into those of classes where the target had classes."""
-        if self._fitted.kind == "binary":
-            return np.column_stack([1.0 - label_proba[:, 0], label_proba[:, 0]])
-        if self._fitted.kind == "multiclass":
-            total = label_proba.sum(axis=1, keepdims=True)
-            equal = np.full(label_proba.shape, 1.0 / label_proba.shape[1])  # a refiner may leave a row without a class
-            return np.divide(label_proba, total, out=equal, where=total > 0)
-        return label_proba
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
-        return self._as_proba(self._presence(mean_of(self._label_proba(X))))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Yield the probabilities after each layer, the last being those of `predict_proba`."""
-        check_is_fitted(self, "layers_")
-        if not all(layer.judges for layer in self.layers_):
-            raise ValueError(
-                "staged_predict_proba needs the forests of every layer, but this model keeps those of the last layer "
-                "only: fit it with keep_forests=True (in Interactions, or imldf)."
-            )
-        return self._staged_proba(X)
-
-    def _staged_proba(self, X: Any) -> Iterator[np.ndarray]:
-        parts = [[mean_of(probas) for _, probas in self._stages(block)] for _, block in self._row_blocks(X)]
-        said = [np.concatenate(stage) for stage in zip(*parts)]
-        for number, stage in enumerate(said, start=1):
-            yield self._as_proba(self._presence(mean_of(said[:number]) if self.average_layers else stage))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return 0/1 labels (probability above the decision threshold) for multi-label targets, else classes."""
-        proba = self._presence(mean_of(self._label_proba(X)))
-        if self._fitted.kind == "multiclass":
-            return self.classes_[proba.argmax(axis=1)]
-        labels = (proba > self._fitted.thresholds).astype(np.int64)
-        return labels if self._fitted.kind == "multilabel" else self.classes_[labels[:, 0]]
+    # ------------------------------------------------------------------------------------------------ findings
 
     @property
-    def decision_threshold_(self) -> Any:
-        """What `predict` compares probabilities with: a number, or one for each label."""
+    def labels_(self) -> Findings:
+        """What was found of the labels of the training rows."""
         check_is_fitted(self, "layers_")
-        return self._fitted.thresholds
+        if not hasattr(self, "_findings"):
+            raise AttributeError(
+                "This model was stored without the findings about its training rows: fit it again, or store it with "
+                "save(path, findings=True)."
+            )
+        return self._findings
+
+    @property
+    def oos_proba_(self) -> np.ndarray:
+        """What `predict_proba` says of the training rows, out of sample.
+
+        P(present) if the cascade has a calibration, as `auto`, else what its forests say of the labels they learnt;
+        `labels_.proba` and `labels_.present` are always the one and the other.
+        """
+        return self.labels_.oos_proba
+
+    @property
+    def imputed_labels_(self) -> Any:
+        """Recorded labels and imputed ones (suggested ones, if calibrated), in the form of Y."""
+        return self.labels_.completed
+
+    def suggest_labels(
+        self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
+    ) -> pd.DataFrame:
+        """List labels of the training rows that are probably missing, most likely first.
+
+        Without arguments: the cells that the imputer filled (without an imputer, those with probability above 0.5).
+        With arguments: the most probable of all cells that may be missing, imputed or not. Look at some before you
+        trust them, and at `check_recovery`.
+
+        The probability of calibrated models, such as `auto`, is P(label present | features, not recorded), as good as
+        the estimate of the label frequency c. That of others is what the last layer says, p, raised by the share c of
+        positives it was told of: 1 - (1 - p)^(1/c), with one c for all labels. It ranks well, but is too high where
+        labels are noisy: cells that were filled confirm each other in the next layer.
+
+        Parameters
+        ----------
+        top : int, optional
+            Length of the list.
+        min_proba : float, optional
+            Least probability.
+        max_per_label : int, optional
+            Most suggestions for one label.
+
+        Returns
+        -------
+        DataFrame
+            row (its name in the index of Y if that has unique names, else its position), label, probability that the
+            label is truly present, layer at which it was first imputed (missing if it was not).
+        """
+        return self.labels_.suggest(top, min_proba, max_per_label)
+
+    def apply_suggestions(self, Y: Any, suggestions: pd.DataFrame) -> Any:
+        """Return a copy of Y with 1 in the suggested cells; see `sylvan.apply_suggestions`."""
+        return apply_suggestions(Y, suggestions)
 
     def summary(self) -> Summary:
         """Say what was found out: layers, label frequency and why labels share it or not, thresholds by label.
@@ -517,79 +397,93 @@ class DeepForestClassifier(
         Summary
             `print` shows it; its `labels` is a DataFrame, its `notes` a list of sentences.
         """
-        check_is_fitted(self, "layers_")
-        return summarise(self, self._fitted)
+        return self.labels_.summary()
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the last layer's representation of new rows: the features it was given and what its forests say.
+    def complete(self, X: Any, Y: Any) -> Any:
+        """Complete the labels of new rows: what is observed stays, and what the imputer would accept is added.
 
-        Without X. Of training rows, `fit_transform` gives the out-of-sample representation; this does not.
+        Parameters
+        ----------
+        X : (n, n_features)
+        Y : (n, n_labels), labels as in `fit`: zeros, or only unknown cells if there are any, may become 1
+
+        Returns
+        -------
+        (n, n_labels) of 0/1, of the type of Y
         """
-        parts = []
-        for _, block in self._row_blocks(X):
-            for blocks, probas in self._stages(block):
-                last = blocks, probas
-            parts.append(representation(*last))
-        return np.concatenate(parts)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return names of the columns of `transform`."""
         check_is_fitted(self, "layers_")
-        labels = [str(name) for name in self._fitted.label_names]
-        names = []
-        for before in self.layers_[:-1] if self.cumulative else self.layers_[-2:-1]:
-            names += [name for block in before.block_names(labels) for name in block]
-        last = self.layers_[-1]
-        names += [f"layer{last.number}_forest{slot}_{label}" for slot in range(len(last.judges)) for label in labels]
-        return np.asarray(names, dtype=object)
+        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
+        return missing_labels.complete(self.decider_, self._ask, X, Y, weak)
 
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Importance of the input features, sums to 1 (0 if no forest ever split)."""
-        check_is_fitted(self, "layers_")
-        before: list[np.ndarray] = []
-        n_inputs = self.n_features_in_ if self.scanning_ is None else self.scanning_.n_features_out_
-        means = []
-        for layer in self.layers_:
-            if self.average_layers or layer is self.layers_[-1]:
-                means.append(np.mean(layer.importances(before, n_inputs, judges=True), axis=0))
-            if layer is not self.layers_[-1]:
-                before = layer.importances(before, n_inputs)
-        mean = np.mean(means, axis=0)
-        if self.scanning_ is not None:
-            mean = self.scanning_.trace_importances(mean)
-        return mean / mean.sum() if mean.sum() > 0 else mean
+    def check_recovery(
+        self,
+        X: Any,
+        Y: Any,
+        rate: float = 0.1,
+        *,
+        min_proba: float | None = None,
+        max_per_label: int | None = None,
+        random_state: Any = None,
+        **fit_params: Any,
+    ) -> pd.DataFrame:
+        """Hide a further share of the observed positives, fit a clone, and say how many came back.
 
-    @property
-    def model_size_(self) -> int:
-        """Bytes that the layers take."""
-        check_is_fitted(self, "layers_")
-        return sum(part.nbytes for part in [*self.layers_, *([] if self.scanning_ is None else [self.scanning_])])
+        What users can check without knowing the truth: hidden positives are known to be true. (How many of the other
+        suggestions are wrong cannot be known from the data.)
 
-    def _input_names(self) -> np.ndarray:
-        """Return names of the columns that the first layer sees."""
-        names = getattr(self, "feature_names_in_", None)
-        names = [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
-        if self.scanning_ is not None:
-            return self.scanning_.get_feature_names_out(names)
-        return np.asarray(names, dtype=object)
+        Parameters
+        ----------
+        X, Y : as in `fit`
+        rate : float, default=0.1
+            Share of each label's observed positives to hide, at least one if there are two.
+        min_proba, max_per_label : optional
+            Count what is at least so probable instead of what the imputer filled, and no more than so many cells of a
+            label, the most probable ones.
+        random_state : int, RandomState or None, default=None
+            Draws what is hidden; None: the model's own `random_state`.
+        **fit_params : further arguments of `fit`
+
+        Returns
+        -------
+        DataFrame, a line for each label and one for all
+            hidden: positives that were hidden; recovered: of them, imputed; recall: their share; imputed: all imputed
+            cells; candidates: cells that were not observed; median_rank: of the hidden among the candidates by
+            probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
+        """
+        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
+        drawn = check_random_state(self.random_state if random_state is None else random_state)
+
+        def fit_again(masked: WeakLabels) -> Findings:
+            return clone(self)._fit(X, masked, **fit_params).labels_  # noqa: SLF001 (the same class)
+
+        return missing_labels.check_recovery(fit_again, weak, rate, drawn, min_proba, max_per_label)
+
+    def save(self, path: str | os.PathLike[str], *, findings: bool = False) -> Path:
+        """Store the model in one file, from which `sylvan.load` makes it again; see `sylvan.io.save`.
+
+        Parameters
+        ----------
+        path : str or path
+            Usually with the ending `.sylvan`.
+        findings : bool, default=False
+            Whether to store `labels_`, too: recorded labels, suggestions and names of the training rows. Without it the
+            file holds what is needed to predict, and no row of the training data.
+
+        Returns
+        -------
+        Path
+        """
+        return save(self if findings else self.without_findings(), path)
+
+    def without_findings(self) -> "DeepForestClassifier":
+        """Return the predictor alone: the same model, without `labels_`."""
+        alone = copy.copy(self)
+        alone.__dict__.pop("_findings", None)
+        return alone
 
 
-def _present(proba: np.ndarray, frequency: np.ndarray, n_observed: np.ndarray) -> np.ndarray:
-    """Return the probability that labels are present: p / c, bent so that it keeps its order where it would pass 1.
-
-    c is the labels' mean, each counting by its positives: that of a label with a handful of them is mostly noise, and
-    would put such labels on top of every list.
-    """
-    c = np.average(frequency, weights=n_observed) if n_observed.any() else 1.0
-    return 1.0 - (1.0 - np.clip(proba, 0.0, 1.0)) ** (1.0 / c)
-
-
-def _in_words(measure: Any) -> str:
-    """Return the name of a measure and its direction."""
-    return f"{measure.name.replace('_', ' ')} ({'greater' if measure.greater_is_better else 'smaller'} is better)"
-
-
-def _by_label(values: np.ndarray | None, weak: WeakLabels) -> Any:
-    """Return values by label name if labels have names."""
-    return values if values is None or weak.columns is None else pd.Series(values, index=weak.columns)
+def _begin(impute: LabelImputer, weak: WeakLabels, seed: int, rows: TrainingRows) -> LabelState:
+    """Return the labels of the used rows before layer 1."""
+    X = rows.X if rows.used is None else rows.X[rows.used]
+    names = weak.targets.form.label_names
+    return impute.begin(X, rows.select(weak.recorded), rows.select(weak.candidates), seed, names)

@@ -2,20 +2,18 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from sylvan._validation import check_integer, check_number
-from sylvan.cascade.augment.none import NoFeatures
-from sylvan.cascade.contracts import LayerRecord, LayerView, Refiner, finds_rules, parts_of
+from sylvan.cascade.contracts import Augmenter, LayerRecord, LayerView, Refiner, finds_rules
 from sylvan.cascade.layer import MAX_SEED, Layer, LayerInput, TrainingRows, fit_forests, visible_blocks
 from sylvan.cascade.length import FixedLength
-from sylvan.labels.impute.keep import KeepLabels
+from sylvan.cascade.plan import Plan
 from sylvan.labels.state import LabelState, mean_of
-from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
+from sylvan.measures import Measure
 
 
 class Stage(NamedTuple):
@@ -71,141 +69,6 @@ class Resume(NamedTuple):
     folds: list[Fold]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The parts of a cascade, checked."""
-
-    forests: Callable[[int], list[Any]]
-    augment: Any
-    impute: Any
-    length: Any
-    crossover: bool
-    max_layers: int
-    measure: Measure
-    cumulative: bool
-    average_layers: bool
-    calibrate: Any
-    separate_forests: bool
-    score_folds: int | None
-    n_jobs: int | None
-    describe: bool = True  # whether the rules of the last layer are wanted, which no layer reads
-
-
-NO_FREQUENCY = (
-    "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
-    "impute=KeepLabels(frequency=OutOfBagPercentile())."
-)
-
-
-def make_plan(settings: Any, kind: str) -> Plan:
-    """Check the parameters of a cascade (`settings`) for targets of this kind, and put its parts together."""
-    forests = _forests_of(settings.forests, settings.crossover)
-    forests(1)
-    _check_threshold(settings.decision_threshold, settings.calibrate)
-    calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
-    augment = NoFeatures() if settings.augment is None else settings.augment
-    impute = KeepLabels() if settings.impute is None else settings.impute
-    length = FixedLength() if settings.length is None else settings.length
-    for name, part, method in (
-        ("augment", augment, "fit_transform"),
-        ("impute", impute, "step"),
-        ("length", length, "should_stop"),
-        ("calibrate", settings.calibrate, "given_unrecorded"),
-    ):
-        if name == "calibrate" and part is None:
-            continue
-        if isinstance(part, type):
-            raise TypeError(f"{name} must be an instance, got the class {part.__name__}: write {part.__name__}().")
-        if not hasattr(part, method):
-            raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
-    scanning = settings.scanning
-    if scanning is not None and (isinstance(scanning, type) or not hasattr(scanning, "trace_importances")):
-        hint = f" Write MultiGrainedScanning({scanning!r})." if isinstance(scanning, (tuple, int)) else ""
-        raise TypeError(
-            f"scanning must be None or MultiGrainedScanning(...) of sylvan.cascade.scanning, got {scanning!r}.{hint}"
-        )
-    if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
-        raise ValueError(NO_FREQUENCY)
-    getattr(augment, "check_parameters", lambda: None)()
-    for part in parts_of(augment):
-        getattr(part, "check_parameters", lambda: None)()
-    measure = _default_measure(kind) if settings.scoring is None else get_measure(settings.scoring)
-    if settings.separate_forests and isinstance(augment, Refiner):
-        raise ValueError(
-            f"{type(augment).__name__} refines what one set of forests says, so that it cannot work with "
-            "separate_forests=True, where other forests predict than make features."
-        )
-    length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
-    return Plan(
-        forests,
-        clone(augment),
-        clone(impute),
-        clone(length),
-        crossover=bool(settings.crossover),
-        max_layers=check_integer("max_layers", settings.max_layers, 1, 10_000),
-        measure=measure,
-        cumulative=bool(settings.cumulative),
-        average_layers=bool(settings.average_layers),
-        calibrate=None if settings.calibrate is None else clone(settings.calibrate),
-        separate_forests=bool(settings.separate_forests),
-        score_folds=None if settings.score_folds is None else check_integer("score_folds", settings.score_folds, 2),
-        n_jobs=settings.n_jobs,
-    )
-
-
-def _check_threshold(threshold: Any, calibrate: Any) -> None:
-    if not isinstance(threshold, str):
-        check_number("decision_threshold", threshold, 0.0, 1.0)
-    elif threshold not in ("calibrated", "learned"):
-        raise ValueError(f"decision_threshold must be a number, 'calibrated' or 'learned', got {threshold!r}.")
-    elif threshold == "learned" and calibrate is None:
-        raise ValueError("decision_threshold='learned' is found by a calibration: set calibrate=Calibration().")
-    elif threshold == "calibrated" and calibrate is not None:
-        raise ValueError(
-            "decision_threshold='calibrated' is half the label frequency, but with calibrate=... probabilities are "
-            "divided by it already: use 'learned' or a number."
-        )
-
-
-def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
-    """Return a function of the layer number that gives its forests, checked."""
-
-    def of_layer(number: int) -> list[Any]:
-        chosen = forests(number) if callable(forests) and not isinstance(forests, type) else forests
-        _check_forests(chosen, crossover)
-        return list(chosen)
-
-    return of_layer
-
-
-def _check_forests(forests: Any, crossover: Any) -> None:
-    """Refuse what cannot be a layer."""
-    if not isinstance(forests, (list, tuple)) or not forests:
-        raise ValueError(
-            f"forests must be a list of at least one forest, or a function of the layer number that returns one; got "
-            f"{forests!r}."
-        )
-    for slot, forest in enumerate(forests):
-        if isinstance(forest, type):
-            raise TypeError(f"forests[{slot}] is no forest but the class {forest.__name__}: write {forest.__name__}().")
-        if not (hasattr(forest, "encode") and hasattr(forest, "fit")):
-            raise TypeError(
-                f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
-            )
-        if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
-            raise ValueError(
-                f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "
-                "out_of_sample to OutOfBag() or KFold(k)."
-            )
-    if crossover and len(forests) < 2:
-        raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
-
-
-def _default_measure(kind: str) -> Measure:
-    """Return the share of wrong predictions for classes, micro AUROC for labels."""
-    return {"multiclass": one_error, "binary": hamming_loss}.get(kind, micro_auroc)
-
-
 def grow(
     plan: Plan,
     rows: TrainingRows,
@@ -236,7 +99,7 @@ def grow(
             folds, judged = _grow_folds(plan, learners, folds, history, seed)
         else:
             judged = None
-        stage, passed, more = _grow_layer(plan, rows, passed, state, history, seed, seen, judged)
+        stage, passed, more = grow_layer(plan, rows, passed, state, history, seed, seen, judged)
         record = stage.record._replace(seconds=time.perf_counter() - began)
         stage = stage._replace(record=record)
         stages.append(stage)
@@ -272,13 +135,13 @@ def _grow_folds(
     grown = []
     judged = np.full((learners[0].X.shape[0], folds[0].state.observed.shape[1]), np.nan)
     for rows, fold in zip(learners, folds):
-        stage, passed, _ = _grow_layer(endless, rows, fold.passed, fold.state, history, seed)
+        stage, passed, _ = grow_layer(endless, rows, fold.passed, fold.state, history, seed)
         judged[fold.held] = stage.proba[fold.held]
         grown.append(Fold(fold.held, stage.after, passed))
     return grown, judged
 
 
-def _grow_layer(
+def grow_layer(
     plan: Plan,
     rows: TrainingRows,
     passed: Passed,
@@ -294,44 +157,10 @@ def _grow_layer(
     """
     began = time.perf_counter()
     number = len(history) + 1
-    templates = plan.forests(number)
-    draws = np.random.RandomState(seed).randint(MAX_SEED, size=(4, len(templates)))
-    seeds = [[int(value) for value in line] for line in draws]  # of forests, judges, imputing forests, augmenter
-    visible = visible_blocks(len(templates), passed.makers, plan.crossover)
-    everything = visible_blocks(len(templates), passed.makers, False)
-    widths = [block.shape[1] for block in passed.blocks]
-    labels = rows.expand(state.current)
-    rows, features = rows.turn(number)
-    given = LayerInput(rows, passed.blocks)
-
-    forests, probas = fit_forests(templates, given, visible, labels, seeds[0], plan.n_jobs)
-    layer = Layer(number, forests, visible, widths, forests, visible, plan.cumulative, features=features)
-    augment = clone(plan.augment)
-    refined = None
-    if isinstance(augment, Refiner):
-        probas = refined = augment.fit_refine(_view(layer, given, probas, labels, seeds[3][0]), passed.probas)
-        layer = replace(layer, refiner=augment)
-    slot_probas = probas
-    made = Passed([], [])
-    if plan.separate_forests:  # the authors' variant: others predict, and others again guide the imputer
-        judges, probas = fit_forests(templates, given, everything, labels, seeds[1], plan.n_jobs)
-        layer = replace(layer, judges=judges, judge_visible=everything)
-        layer, made = _augment(layer, augment, given, passed, slot_probas, labels, seeds[3][0])
-        everything = visible_blocks(len(templates), made.makers, False)
-        _, guides = fit_forests(
-            templates,
-            LayerInput(rows, made.blocks),
-            everything,
-            labels,
-            seeds[2],
-            plan.n_jobs,
-            with_X=not any(block.shape[1] for block in made.blocks),
-        )
-        after = plan.impute.step(state, rows.select(guides))
-    else:
-        after = plan.impute.step(state, rows.select(probas))
-
-    proba = mean_of(probas)
+    kind = SeparateLayer if plan.separate_forests else SharedLayer
+    new = kind(plan, number, rows, passed, rows.expand(state.current), seed)
+    after = plan.impute.step(state, rows.select(new.guides))
+    proba = mean_of(new.probas)
     said = None
     if plan.average_layers:
         said = proba if passed.said is None else passed.said + proba
@@ -340,51 +169,99 @@ def _grow_layer(
         proba = np.where(np.isnan(judged), proba, judged)
     score = _score(plan.measure, state, rows.select(proba))
     if seen is not None:
-        seen.append(representation(passed.blocks, probas))
+        seen.append(representation(passed.blocks, new.probas))
     n_imputed, n_active = int(after.imputed.sum()), int(after.active.sum())
-    seconds = time.perf_counter() - began
-    record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, seconds)
+    record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, 0.0)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
-    if not plan.separate_forests and (more or (plan.describe and finds_rules(augment))):
-        layer, made = _augment(layer, augment, given, passed, slot_probas, labels, seeds[3][0])
+    made = new.make_features(wanted=more or (plan.describe and finds_rules(new.augment)))
     record = record._replace(seconds=time.perf_counter() - began)
-    passed = made._replace(probas=refined, said=said) if more else Passed([], [])
-    return Stage(layer, state, after, proba, record), passed, more
+    passed = made._replace(probas=new.refined, said=said) if more else Passed([], [])
+    return Stage(new.layer, state, after, proba, record), passed, more
 
 
-def _augment(
-    layer: Layer,
-    augment: Any,
-    given: LayerInput,
-    passed: Passed,
-    probas: np.ndarray,
-    labels: np.ndarray,
-    seed: int,
-) -> tuple[Layer, Passed]:
-    """Fit the augmenter on a layer; return the layer with it, and the features of the training rows."""
-    blocks = augment.fit_transform(_view(layer, given, probas, labels, seed))
-    layer = replace(layer, augment=augment)
-    made = Passed(list(blocks), layer.made_by)
-    if len(made.blocks) != len(made.makers):
-        raise ValueError(
-            f"{type(augment).__name__} made {len(made.blocks)} blocks for {len(layer.forests)} forests, expected "
-            f"{len(made.makers)}: one for each, and as many for all as its n_shared says."
+class SharedLayer:
+    """A layer while it grows: one fit of its forests serves features, imputer, score and prediction.
+
+    Attributes
+    ----------
+    layer : what is kept
+    probas : (n_forests, n, n_labels) out-of-sample probabilities of those who predict
+    guides : those that the imputer sees
+    refined : refined probabilities, None without a refiner
+    augment : the augmenter, fitted when features are made
+    """
+
+    def __init__(
+        self, plan: Plan, number: int, rows: TrainingRows, passed: Passed, labels: np.ndarray, seed: int
+    ) -> None:
+        self.templates = plan.forests(number)
+        draws = np.random.RandomState(seed).randint(MAX_SEED, size=(4, len(self.templates)))
+        self.seeds = [[int(value) for value in line] for line in draws]  # of forests, judges, guides, augmenter
+        self.rows, features = rows.turn(number)
+        self.plan, self.passed, self.labels = plan, passed, labels
+        self.given = LayerInput(self.rows, passed.blocks)
+        visible = visible_blocks(len(self.templates), passed.makers, plan.crossover)
+        widths = [block.shape[1] for block in passed.blocks]
+        forests, self.probas = self._fit(self.given, visible, self.seeds[0])
+        self.layer = Layer(number, forests, visible, widths, forests, visible, plan.cumulative, features=features)
+        self.augment: Augmenter = clone(plan.augment)
+        self.refined: np.ndarray | None = None
+        if isinstance(self.augment, Refiner):
+            self.probas = self.refined = self.augment.fit_refine(self._view(), passed.probas)
+            self.layer = replace(self.layer, refiner=self.augment)
+        self.guides = self.probas
+
+    def make_features(self, wanted: bool) -> Passed:
+        """Fit the augmenter, if that is wanted, and return the features of the training rows."""
+        return self._augment() if wanted else Passed([], [])
+
+    def _fit(
+        self, given: LayerInput, visible: list[list[int]], seeds: list[int], with_X: bool = True
+    ) -> tuple[list[Any], np.ndarray]:
+        return fit_forests(self.templates, given, visible, self.labels, seeds, self.plan.n_jobs, with_X)
+
+    def _augment(self) -> Passed:
+        blocks = self.augment.fit_transform(self._view())
+        self.layer = replace(self.layer, augment=self.augment)
+        made = Passed(list(blocks), self.layer.made_by)
+        if len(made.blocks) != len(made.makers):
+            raise ValueError(
+                f"{type(self.augment).__name__} made {len(made.blocks)} blocks for {len(self.templates)} forests, "
+                f"expected {len(made.makers)}: one for each, and as many for all as its n_shared says."
+            )
+        if not self.plan.cumulative:
+            return made
+        return Passed([*self.passed.blocks, *made.blocks], [*self.passed.makers, *made.makers])
+
+    def _view(self) -> LayerView:
+        """Return what an augmenter may look at while it is fitted."""
+        return self.layer.view(self.given.blocks, self.rows.X, self.probas)._replace(
+            labels=self.labels,
+            random_state=self.seeds[3][0],
+            used=self.rows.used,
+            encoded=lambda forest: self.given.encode(forest, range(len(self.given.blocks))),
+            sample_weight=self.rows.sample_weight,
         )
-    if layer.cumulative:
-        made = Passed([*passed.blocks, *made.blocks], [*passed.makers, *made.makers])
-    return layer, made
 
 
-def _view(layer: Layer, given: LayerInput, probas: np.ndarray, labels: np.ndarray, seed: int) -> LayerView:
-    """Return what an augmenter may look at while it is fitted."""
-    rows = given.rows
-    return layer.view(given.blocks, rows.X, probas)._replace(
-        labels=labels,
-        random_state=seed,
-        used=rows.used,
-        encoded=lambda forest: given.encode(forest, range(len(given.blocks))),
-        sample_weight=rows.sample_weight,
-    )
+class SeparateLayer(SharedLayer):
+    """The authors' variant, for reproduction: others predict, seeing all blocks, and others again guide the imputer."""
+
+    def __init__(
+        self, plan: Plan, number: int, rows: TrainingRows, passed: Passed, labels: np.ndarray, seed: int
+    ) -> None:
+        super().__init__(plan, number, rows, passed, labels, seed)
+        self.made = self._augment()
+        everything = visible_blocks(len(self.templates), passed.makers, False)
+        judges, self.probas = self._fit(self.given, everything, self.seeds[1])
+        self.layer = replace(self.layer, judges=judges, judge_visible=everything)
+        everything = visible_blocks(len(self.templates), self.made.makers, False)
+        with_X = not any(block.shape[1] for block in self.made.blocks)
+        _, self.guides = self._fit(LayerInput(self.rows, self.made.blocks), everything, self.seeds[2], with_X)
+
+    def make_features(self, wanted: bool) -> Passed:
+        """Return the features, which the guides have learnt from already."""
+        return self.made
 
 
 def representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:

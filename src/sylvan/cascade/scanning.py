@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features, check_groups, check_integer, check_share, check_weights
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_share, check_weights
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 from sylvan.io import Savable
 from sylvan.labels.state import mean_of
-from sylvan.labels.table import check_rows, check_targets, dense_labels
+from sylvan.labels.table import complete_targets
 
 __all__ = ["MultiGrainedScanning"]
 
@@ -234,8 +234,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True)
-        targets = check_targets(y)
-        check_rows(X.shape[0], targets)
+        targets = complete_targets(y)
+        check_rows(X.shape[0], targets.n_rows)
         templates = self._check_forests()
         random_state = check_random_state(self.random_state)
         weights, _ = check_weights(sample_weight, X.shape[0])
@@ -246,10 +246,10 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         self.grains_ = [grain.size for grain in self._grains]
         self.n_windows_ = [grain.n_windows for grain in self._grains]
         self.n_labels_ = targets.n_labels
-        self._label_names = [str(name) for name in targets.label_names]
+        self._label_names = [str(name) for name in targets.form.label_names]
         self._n_forests = len(templates)
         features = None if out is None else np.empty((X.shape[0], self.n_features_out_))
-        labels, images = dense_labels(targets), self._images(X)
+        labels, images = targets.recorded, self._images(X)
         self._models: list[list[list[Any]]] = []  # by grain, forest and fold
         start = 0
         for grain in self._grains:

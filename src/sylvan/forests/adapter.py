@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sylvan._validation import check_groups
 from sylvan.forests.out_of_sample import KFold
 from sylvan.labels.state import mean_of
-from sylvan.labels.table import check_targets, dense_labels
+from sylvan.labels.table import complete_targets
 
 
 class FoldModels(BaseEstimator):
@@ -35,8 +35,8 @@ class FoldModels(BaseEstimator):
         """Fit one clone on all rows but a fold's, for each fold, and keep what they say about the fold."""
         if is_classifier(self.estimator) and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(f"{type(self.estimator).__name__} has no predict_proba, which a layer needs.")
-        targets = check_targets(y)
-        labels = dense_labels(targets)
+        targets = complete_targets(y)
+        labels = targets.recorded
         random_state = check_random_state(self.random_state)
         used = np.ones(len(labels), bool) if sample_weight is None else np.asarray(sample_weight) > 0
         fits = KFold(self.n_splits).plan(targets, used, False, random_state, check_groups(groups, len(labels)))

@@ -19,6 +19,7 @@ from sylvan._validation import (
     check_features,
     check_groups,
     check_integer,
+    check_rows,
     check_share,
     check_weights,
 )
@@ -27,7 +28,7 @@ from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample
 from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
 from sylvan.io import Savable
-from sylvan.labels.table import check_rows, check_targets
+from sylvan.labels.table import complete_targets
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
 
@@ -85,8 +86,8 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if not isinstance(X, BinnedMatrix):
             X = check_features(self, X, reset=True)
-        targets = check_targets(y)
-        check_rows(X.shape[0], targets)
+        targets = complete_targets(y)
+        check_rows(X.shape[0], targets.n_rows)
         weights, scale = check_weights(sample_weight, X.shape[0])
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0
         settings = self._settings(*X.shape)
@@ -98,11 +99,10 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
         binned = self._bin(X, used)
         grown = grow_forest(binned, targets, weights, scale, settings, fits, n_draws, seeds, self.n_jobs)
 
-        self.classes_ = targets.classes
-        self.n_labels_ = targets.n_labels
-        self._kind = targets.kind
-        if targets.names is not None:
-            self.label_names_in_ = targets.names
+        self._form = targets.form
+        self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
+        if targets.form.names is not None:
+            self.label_names_in_ = targets.form.names
         self.trees_ = grown.trees
         self.feature_importances_ = grown.importances
         train = [np.packbits(_mask(fit.train, used)) for fit in fits]
@@ -125,7 +125,7 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
 
     def _forget(self) -> None:
         """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_bag", "_kind")]:
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_bag", "_form")]:
             del self.__dict__[name]
 
     def _settings(self, n: int, d: int) -> Settings:
@@ -189,15 +189,7 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
             oos_sum[silent] = sum_proba(self.trees_, values, self.n_jobs)
             oos_votes[silent] = self.trees_.n_trees
         oos_sum /= oos_votes[:, None]
-        return self._as_proba(oos_sum)
-
-    def _as_proba(self, label_proba: np.ndarray) -> np.ndarray:
-        """Turn label probabilities into those of classes where the target had classes."""
-        if self._kind == "binary":
-            return np.column_stack([1.0 - label_proba[:, 0], label_proba[:, 0]])
-        if self._kind == "multiclass":
-            label_proba /= label_proba.sum(axis=1, keepdims=True)
-        return label_proba
+        return self._form.proba(oos_sum)
 
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self, "trees_")
@@ -207,19 +199,20 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
+        proba = self._label_proba(X)
+        return self._form.proba(proba)
+
+    def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
         proba = np.empty((X.shape[0], self.n_labels_))
         for rows, block in dense_blocks(X):
             proba[rows] = sum_proba(self.trees_, block, self.n_jobs)
-        proba /= self.trees_.n_trees
-        return self._as_proba(proba)
+        return proba / self.trees_.n_trees
 
     def predict(self, X: Any) -> np.ndarray:
         """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
-        proba = self.predict_proba(X)
-        if self._kind == "multilabel":
-            return (proba > 0.5).astype(np.int64)
-        return self.classes_[proba.argmax(axis=1)]
+        proba = self._label_proba(X)
+        return self._form.predict(proba)
 
     def tree_proba(self, X: Any) -> np.ndarray:
         """Return each tree's own probabilities, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.
@@ -232,11 +225,7 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
             part = np.zeros((len(proba), len(block), self.n_labels_))
             self.trees_.add_proba(block, part)
             proba[:, rows] = part
-        if self._kind == "binary":
-            return np.concatenate([1.0 - proba, proba], axis=2)
-        if self._kind == "multiclass":
-            proba /= proba.sum(axis=2, keepdims=True)
-        return proba
+        return self._form.proba(proba)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return (n, n_trees), the node index of the leaf that each row falls into."""
@@ -288,9 +277,9 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
 
     @property
     def nbytes(self) -> int:
-        """Memory that the trees take."""
+        """Memory that the trees take, and what is known of who drew which row."""
         check_is_fitted(self, "trees_")
-        return self.trees_.nbytes
+        return self.trees_.nbytes + self._bag.nbytes
 
 
 def _check_draws(max_samples: Any, n: int) -> int:

@@ -45,6 +45,12 @@ class Bag(NamedTuple):
     weights: np.ndarray | None
     held: list[np.ndarray]
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of seeds and marks."""
+        weights = 0 if self.weights is None else self.weights.nbytes
+        return self.seeds.nbytes + weights + sum(rows.nbytes for rows in (*self.train, *self.held))
+
     def counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each row."""
         counts = np.zeros((*self.seeds.shape, self.n_rows), np.int32)

@@ -16,7 +16,7 @@ from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
 from sylvan.kernels.simplex_qp import solve_tree_weights
-from sylvan.labels.table import Targets, check_targets
+from sylvan.labels.table import Targets, complete_targets
 
 _LAMBDAS = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 _GREAT = 1e100  # a lambda beside which errors vanish
@@ -145,7 +145,7 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         return self
 
     def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_kind", "_weighted")]:
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_form", "_weighted")]:
             del self.__dict__[name]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
@@ -153,7 +153,7 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         lambdas = check_lambdas(self.lam)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        targets = check_targets(y)
+        targets = complete_targets(y)
         _check_one_label(targets)
         if self.random_state is not None:
             forest.set_params(random_state=self.random_state)  # the same trees as without weights
@@ -166,14 +166,14 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         halves = _halves(n, check_groups(groups, n), check_random_state(forest.random_state))
         with ONE_THREAD:  # the same sums whatever the machine's number of cores
             self._learn(forest, X, labels, row_weights, halves, lambdas)
-        self._kind = targets.kind
+        self._form = targets.form
         self.classes_, self.n_labels_ = forest.classes_, 1
         for name in ("feature_names_in_", "label_names_in_"):
             if hasattr(forest, name):
                 setattr(self, name, getattr(forest, name))
         self.n_features_in_ = forest.n_features_in_
         self.feature_importances_ = forest.feature_importances_
-        self.oos_proba_ = self._as_proba(self.oos_proba_)
+        self.oos_proba_ = self._form.proba(self.oos_proba_[:, None])
 
     def _check_forest(self) -> Any:
         if isinstance(self.forest, type):
@@ -260,34 +260,30 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
             raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
         return check_features(self, X, reset=False)
 
-    def _as_proba(self, proba: np.ndarray) -> np.ndarray:
-        """Turn the label's probabilities (n,) into those of classes where the target had classes."""
-        if self._kind == "binary":
-            return np.column_stack([1.0 - proba, proba])
-        return proba[:, None]
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities of the classes (n, 2), or of the label (n, 1)."""
+        proba = self._label_proba(X)
+        return self._form.proba(proba)
+
+    def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
         n_jobs = self.forest.n_jobs if self.n_jobs is None else self.n_jobs
         equal = np.isinf(self.lambda_)
         trees = self.trees_ if equal else self._weighted
-        parts = [sum_proba(trees, block, n_jobs)[:, 0] for _, block in dense_blocks(X)]
+        parts = [sum_proba(trees, block, n_jobs) for _, block in dense_blocks(X)]
         proba = np.concatenate(parts)
-        return self._as_proba(proba / trees.n_trees if equal else np.minimum(proba, 1.0))
+        return proba / trees.n_trees if equal else np.minimum(proba, 1.0)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the more probable class, or 0/1 where there is one label."""
-        proba = self.predict_proba(X)
-        if self._kind == "multilabel":
-            return (proba > 0.5).astype(np.int64)
-        return self.classes_[proba.argmax(axis=1)]
+        proba = self._label_proba(X)
+        return self._form.predict(proba)
 
     def tree_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities by each tree of positive weight, (n_trees, n, 2), or (n_trees, n, 1) of a label."""
         X = self._check_X(X)
         proba = np.concatenate([_each_tree(self.trees_, block) for _, block in dense_blocks(X)], axis=1)
-        return np.concatenate([1.0 - proba, proba], axis=2) if self._kind == "binary" else proba
+        return self._form.proba(proba)
 
     def apply(self, X: Any) -> np.ndarray:
         """Return (n, n_trees), the node index of the leaf that each row falls into, in trees of positive weight."""
@@ -339,7 +335,7 @@ def check_lambdas(lam: Any) -> list[float]:
 
 def _check_one_label(targets: Targets) -> None:
     if targets.n_labels > 1:
-        many = "classes" if targets.kind == "multiclass" else "labels"
+        many = "classes" if targets.form.has_many_classes else "labels"
         raise ValueError(
             "Only binary classification is supported. Weights of trees are learned for two classes or one label, but y "
             f"has {targets.n_labels} {many}. Use the forest without weights, or "

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan.labels.suggestions import list_cells, row_names
-from sylvan.labels.table import check_weak_labels
+from sylvan.labels.table import TargetForm, read_targets
 
 __all__ = ["from_cleanlab", "labels_from_lists", "lists_from_labels", "to_cleanlab"]
 
@@ -275,14 +275,15 @@ def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     >>> len(given["labels"]), given["pred_probs"].shape == Y.shape
     (1797, True)
     """
-    given, kind = _given_labels(model, Y)
+    given, form = _given_labels(model, Y)
     proba = np.clip(_out_of_sample(model), 0.0, 1.0)  # sums of many trees may be rounded above 1
-    if kind == "multilabel":
+    if form.has_labels:
         row_of, label_of = np.nonzero(given)
         flat = label_of.tolist()
         ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(given)))]).tolist()
         return {"labels": [flat[a:b] for a, b in pairwise(ends)], "pred_probs": proba}
-    return {"labels": given[:, -1].astype(np.int64) if kind == "binary" else given.argmax(axis=1), "pred_probs": proba}
+    codes = given.argmax(axis=1) if form.has_many_classes else given[:, -1].astype(np.int64)
+    return {"labels": codes, "pred_probs": proba}
 
 
 def from_cleanlab(issues: Any, model: Any, Y: Any = None) -> pd.DataFrame:
@@ -314,38 +315,36 @@ def from_cleanlab(issues: Any, model: Any, Y: Any = None) -> pd.DataFrame:
     >>> found.columns.tolist(), int(apply_suggestions(Y, found).sum().sum() - Y.sum().sum()) == len(found)
     (['row', 'label', 'probability'], True)
     """
-    given, kind = _given_labels(model, Y)
-    if kind != "multilabel":
+    given, form = _given_labels(model, Y)
+    if not form.has_labels:
         raise ValueError("from_cleanlab needs a model of multi-label targets: a row of classes has one already.")
     wrong = _issue_mask(issues, given.shape)
     index = Y.index if isinstance(Y, pd.DataFrame) else None
-    rows = model._fitted.rows if Y is None else row_names(index, len(given))  # noqa: SLF001 (it has no public name)
+    rows = model.labels_.rows if Y is None else row_names(index, len(given))
     names = Y.columns if isinstance(Y, pd.DataFrame) else getattr(model, "label_names_in_", range(given.shape[1]))
     nowhere = np.zeros(given.shape, np.int16)
     found = list_cells(wrong & ~given, _out_of_sample(model), nowhere, rows, list(names))
     return found.drop(columns="layer")
 
 
-def _given_labels(model: Any, Y: Any) -> tuple[np.ndarray, str]:
-    """Return (n, n_labels) of booleans, and the kind of the target."""
-    proba = _out_of_sample(model)
-    kind = "multilabel" if isinstance(model.classes_, list) else "binary" if len(model.classes_) == 2 else "multiclass"
+def _given_labels(model: Any, Y: Any) -> tuple[np.ndarray, TargetForm]:
+    """Return (n, n_labels) of booleans, and the form of the target."""
+    proba, classes = _out_of_sample(model), model.classes_
+    kind = "multilabel" if isinstance(classes, list) else "binary" if len(classes) == 2 else "multiclass"
+    form = TargetForm(kind, model.n_labels_, classes, getattr(model, "label_names_in_", None))
     if Y is None:
-        fitted = getattr(model, "_fitted", None)
-        if fitted is None:
+        if not hasattr(model, "labels_"):
             raise ValueError(
                 f"A {type(model).__name__} does not remember its labels: pass them, to_cleanlab(model, Y)."
             )
-        return fitted.labels.observed, kind
-    if kind != "multilabel":
-        return _given_classes(Y, model.classes_, len(proba)), kind
-    weak = check_weak_labels(Y, getattr(model, "unknown_label", np.nan))
-    if weak.observed.shape != proba.shape:
-        raise ValueError(f"Y has shape {weak.observed.shape}, but the model was fitted on labels of {proba.shape}.")
-    names = getattr(model, "label_names_in_", None)
-    if names is not None and weak.targets.names is not None and list(names) != list(weak.targets.names):
-        raise ValueError(f"The labels of Y, {list(weak.targets.names)}, are not those of the fit: {list(names)}.")
-    return weak.observed, kind
+        return model.labels_.recorded, form
+    if not form.has_labels:
+        return _given_classes(Y, classes, len(proba)), form
+    targets = read_targets(Y, getattr(model, "unknown_label", np.nan))
+    if targets.recorded.shape != proba.shape:
+        raise ValueError(f"Y has shape {targets.recorded.shape}, but the model was fitted on labels of {proba.shape}.")
+    targets.check_labels(form)
+    return targets.recorded, form
 
 
 def _given_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
@@ -362,16 +361,17 @@ def _given_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
 
 
 def _out_of_sample(model: Any) -> np.ndarray:
+    """Return out-of-sample probabilities that labels are recorded: `oos_proba_`, unless it is calibrated."""
+    found = getattr(model, "labels_", None)
+    if found is not None:
+        return found.form.proba(found.proba)
     if not hasattr(model, "oos_proba_"):
         check_is_fitted(model)
         raise ValueError(
             f"This {type(model).__name__} keeps no out-of-sample probabilities, which cleanlab needs: take a "
             "DeepForestClassifier, or a forest with out_of_sample=OutOfBag() or KFold(k)."
         )
-    recorded = getattr(getattr(model, "_fitted", None), "said", None)  # `oos_proba_` of calibrated models is another
-    if recorded is None:
-        return np.asarray(model.oos_proba_)
-    return recorded if len(model.classes_) != 2 or model.n_labels_ > 1 else np.hstack([1.0 - recorded, recorded])
+    return np.asarray(model.oos_proba_)
 
 
 def _issue_mask(issues: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -5,25 +5,28 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sylvan.labels.state import LabelState
+from sylvan.labels.state import Frequency, LabelCounts, LabelState
 
 
 class FrequencyEstimator(Protocol):
-    """Estimates c = P(observed | positive) of each label.
+    """Estimates c = P(recorded | present) of each label.
 
     `uses_proba` says whether it needs out-of-sample probabilities (asked after a layer) or the features (asked before).
-    One that knows how sure it is has a method `details` too, with the same parameters, which returns
-    `FrequencyDetails`.
     """
 
     uses_proba: bool
 
-    def estimate(self, X: Any, Y: Any, proba: np.ndarray | None = None, random_state: Any = None) -> np.ndarray:
+    def estimate(self, X: Any, Y: Any, proba: np.ndarray | None = None, random_state: Any = None) -> Frequency:
         """Return c of each label, NaN where nothing can be said. Y is a table where labels have names."""
 
 
 class LabelImputer(Protocol):
-    """Decides which unobserved labels the next layer takes for positives. Holds no state of its own."""
+    """Decides which unrecorded labels the next layer takes for positives. Holds no state of its own.
+
+    `imputes` says whether it ever does: suggestions are then its cells, and otherwise those that are probably present.
+    """
+
+    imputes: bool
 
     def begin(
         self,
@@ -39,14 +42,14 @@ class LabelImputer(Protocol):
         """Return the state after a layer with out-of-sample probabilities (n_forests, n, n_labels)."""
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
-        """Return (n_labels,) P(cell is 1 in the labels a layer learnt | label truly present).
+        """Return (n_labels,) P(cell is 1 in the labels a layer learnt | label present).
 
         `trained` is the state that the layer learnt from, `after` that after its step. A probability of the layer
-        divided by it is a probability that the label is truly present. 1 where nothing is known.
+        divided by it is a probability that the label is present. 1 where nothing is known.
         """
 
-    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
-        """Return (n, n_labels) bool: cells of new rows to be filled; `state` is that after the last layer's step."""
+    def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
+        """Return (n, n_labels) bool: cells of new rows to be imputed; `counts` are those after the last layer."""
 
 
 class Calibrator(Protocol):

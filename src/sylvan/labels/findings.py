@@ -1,72 +1,211 @@
-"""What a fit found out about the labels of its rows."""
+"""What a fit found out about the labels of its training rows: public as `model.labels_`."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from sylvan.labels.impute.keep import KeepLabels
-from sylvan.labels.state import LabelState, known_frequency, mean_of
-from sylvan.labels.table import WeakLabels
+from sylvan.labels import suggestions
+from sylvan.labels.state import LabelCounts, LabelState, mean_of
+from sylvan.labels.summary import Grown, Summary, describe
+from sylvan.labels.table import TargetForm
+
+
+class Decider(NamedTuple):
+    """What a predictor needs to turn label probabilities into labels, of any rows: nothing of single training rows.
+
+    Attributes
+    ----------
+    form : what the target is about
+    thresholds : (n_labels,) a label is predicted where its probability is greater
+    counts : numbers by label at the end of the fit
+    impute : the imputer of the fit
+    calibration : fitted calibration, or None
+    """
+
+    form: TargetForm
+    thresholds: np.ndarray
+    counts: LabelCounts
+    impute: Any
+    calibration: Any = None
+
+    def present(self, proba: np.ndarray) -> np.ndarray:
+        """Return label probabilities, calibrated if they are to be."""
+        return proba if self.calibration is None else self.calibration.transform(proba)
+
+    def missing(self, present: np.ndarray) -> np.ndarray:
+        """Return P(present | x, not recorded), given P(present | x) of a calibration."""
+        counts = self.counts
+        certain = False if counts.frequency is None else counts.frequency.certain
+        return self.calibration.given_unrecorded(
+            present, counts.known_frequency, counts.n_recorded, certain, counts.known_absent
+        )
+
+    def accept(self, probas: np.ndarray) -> np.ndarray:
+        """Say which cells of new rows to add, given what forests or layers say, (..., n, n_labels)."""
+        if self.calibration is None:
+            return self.impute.accept(self.counts, probas)
+        return self.missing(self.present(mean_of(probas))) > 0.5
+
+    @property
+    def suggests_imputed(self) -> bool:
+        """Whether suggestions are what the imputer filled, rather than what is probably present."""
+        return getattr(self.impute, "imputes", True) and self.calibration is None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the numbers by label."""
+        return sum(value.nbytes for value in (self.thresholds, *self.counts[1:4]))
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What a fitted cascade knows beside its public attributes."""
+class Findings:
+    """What is known of the labels of the training rows after a fit.
 
-    kind: str
+    The estimator has the convenient methods (`suggest_labels`, `summary`); here is what they are made of. Not stored
+    with a model unless asked for: it holds recorded labels and names of rows.
+
+    Attributes
+    ----------
+    form : what the target is about: names of labels, kind
+    state : recorded, imputed and open cells (`LabelState`), all rows
+    proba : (n, n_labels) out-of-sample P(recorded | x), as the forests say it
+    present : (n, n_labels) out-of-sample P(present | x): calibrated, or p / c bent to stay below 1
+    missing : (n, n_labels) P(present | x, not recorded): what suggestions are ranked by
+    thresholds : (n_labels,) a label is predicted where its probability is greater
+    counts : numbers by label of the rows that were learnt from
+    suggests_imputed : whether suggestions are what an imputer filled, rather than what is probably present
+    used : (n,) bool, rows of positive weight; None for all
+    grown : how the cascade grew
+    index, columns : names of rows and labels as Y had them; None if it had none
+    """
+
+    form: TargetForm
+    state: LabelState
+    proba: np.ndarray
+    present: np.ndarray
+    missing: np.ndarray
     thresholds: np.ndarray
-    labels: LabelState
-    probability: np.ndarray
-    impute: Any
-    rows: pd.Index
-    label_names: list[Any]
-    calibration: Any = None
-    said: np.ndarray | None = None  # out-of-sample P(recorded | x), where `oos_proba_` is calibrated
-    used: np.ndarray | None = None  # rows of positive weight; None for all
-    measure: str = "score"  # what `history_` has of each layer, in words
+    counts: LabelCounts
+    suggests_imputed: bool
+    grown: Grown
+    used: np.ndarray | None = None
+    index: pd.Index | None = None
+    columns: pd.Index | None = None
 
-    def filled(self) -> np.ndarray:
-        """Return the cells that the imputer filled; without an imputer, those that are probably positive."""
-        if isinstance(self.impute, KeepLabels) or self.calibration is not None:
-            probable = self.labels.candidates & (self.probability > 0.5)
-            return probable if self.used is None else probable & self.used[:, None]
-        return self.labels.imputed
+    def __post_init__(self) -> None:
+        for values in (self.proba, self.present, self.missing, self.thresholds):
+            values.flags.writeable = False
 
     @property
-    def rows_of_the_fit(self) -> Any:
-        """Index of the rows that had a say: those of positive weight."""
-        return slice(None) if self.used is None else self.used
+    def label_names(self) -> list[Any]:
+        """What labels, or classes, are called."""
+        return self.form.label_names
 
-    def accept(self, probas: np.ndarray) -> np.ndarray:
-        """Say which cells of new rows to fill, given what forests or layers say, (..., n, n_labels)."""
-        if self.calibration is None:
-            return self.impute.accept(self.labels, probas)
-        return self.unrecorded(self.calibration.transform(mean_of(probas))) > 0.5
+    @property
+    def recorded(self) -> np.ndarray:
+        """Recorded labels, (n, n_labels) bool."""
+        return self.state.observed
 
-    def unrecorded(self, present: np.ndarray) -> np.ndarray:
-        """Return P(present | x, not recorded), given P(present | x)."""
-        rows = self.rows_of_the_fit
-        observed, candidates = self.labels.observed[rows], self.labels.candidates[rows]
-        n_recorded, c = observed.sum(axis=0), known_frequency(self.labels)
-        n_absent = np.maximum(len(observed) - n_recorded / c, 1.0)
-        known = np.clip((~observed & ~candidates).sum(axis=0) / n_absent, 0.0, 1.0)
-        known = np.where(candidates.any(axis=0), np.minimum(known, c), 0.0)  # open cells are not more often negative
-        return self.calibration.given_unrecorded(present, c, n_recorded, self.labels.certain, known)
+    @property
+    def frequency(self) -> pd.DataFrame | None:
+        """The label frequency: value, low and high by label; None if it was not estimated."""
+        found = self.counts.frequency
+        if found is None:
+            return None
+        columns = {"value": found.value, "low": found.low, "high": found.high}
+        return pd.DataFrame(
+            {name: np.nan if values is None else values for name, values in columns.items()}, index=self._names
+        )
+
+    @cached_property
+    def suggested(self) -> np.ndarray:
+        """Cells that are suggested, (n, n_labels) bool: imputed ones, or those more probably present than not."""
+        if self.suggests_imputed:
+            return self.state.imputed
+        probable = self.state.candidates & (self.missing > 0.5)
+        return probable if self.used is None else probable & self.used[:, None]
+
+    @property
+    def trusts_zeros(self) -> bool:
+        """Whether some zeros are known to be absent, so that only the other cells may be positive."""
+        return not (self.state.observed | self.state.candidates).all()
+
+    @property
+    def rows(self) -> pd.Index:
+        """Names of the rows: the index of Y if it is unique, otherwise positions."""
+        return suggestions.row_names(self.index, len(self.recorded))
+
+    @property
+    def completed(self) -> Any:
+        """Recorded labels and those that were imputed or, if probabilities are calibrated, are suggested; as Y came."""
+        labels = self.recorded | self.suggested if self.grown.calibrated else self.state.current
+        if self.columns is None:
+            return labels.astype(np.int8)
+        return pd.DataFrame(labels.astype(np.int64), index=self.index, columns=self.columns)
+
+    @property
+    def oos_proba(self) -> np.ndarray:
+        """What `predict_proba` says of the training rows, out of sample: `present` if calibrated, else `proba`."""
+        return self.form.proba(self.present if self.grown.calibrated else self.proba)
+
+    def suggest(
+        self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
+    ) -> pd.DataFrame:
+        """List cells that are probably missing; see `DeepForestClassifier.suggest_labels`."""
+        everything = not (top is None and min_proba is None and max_per_label is None)
+        return suggestions.list_cells(
+            self.state.candidates if everything else self.suggested,
+            self.missing,
+            self.state.since,
+            self.rows,
+            self.label_names,
+            top=top,
+            min_proba=min_proba,
+            max_per_label=max_per_label,
+        )
 
     def chosen(self, min_proba: float | None, max_per_label: int | None) -> np.ndarray:
-        """Return the cells that were filled, or are probable enough; of each label the most probable ones."""
-        wanted = self.filled() if min_proba is None else self.labels.candidates & (self.probability >= min_proba)
+        """Return the cells that are suggested, or are probable enough; of each label the most probable ones."""
+        wanted = self.suggested if min_proba is None else self.state.candidates & (self.missing >= min_proba)
         if max_per_label is None:
             return wanted
-        ranked = np.where(wanted, self.probability, -np.inf)
+        ranked = np.where(wanted, self.missing, -np.inf)
         rank = np.argsort(np.argsort(-ranked, axis=0, kind="stable"), axis=0, kind="stable")
         return wanted & (rank < max_per_label)
 
+    def summary(self) -> Summary:
+        """Say in a few sentences and a table what was found."""
+        columns: dict[str, Any] = {"recorded": self.counts.n_recorded}
+        if not self.form.has_many_classes:
+            if self.counts.frequency is not None:
+                value, low, high, _ = self.counts.frequency
+                columns["frequency"] = value
+                if low is not None:
+                    columns |= {"low": low, "high": high}
+                columns["expected"] = self.counts.n_recorded + self.counts.n_missing
+            columns["suggested"] = self.suggested.sum(axis=0)
+            columns["threshold"] = self.thresholds
+        n_open = int(self.state.candidates.sum())
+        notes = describe(self.form, self.counts, self.grown, len(self.recorded), n_open, int(self.suggested.sum()))
+        return Summary(notes, pd.DataFrame(columns, index=self._names))
 
-def like(weak: WeakLabels, labels: np.ndarray) -> Any:
-    """Return labels as a table if they came as one."""
-    if weak.targets.names is None:
-        return labels
-    return pd.DataFrame(labels.astype(np.int64), index=weak.index, columns=weak.columns)
+    @property
+    def _names(self) -> pd.Index:
+        noun = "class" if self.form.has_many_classes else "label"
+        return pd.Index(self.label_names, tupleize_cols=False, name=noun)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the findings take, apart from names of rows."""
+        state = (self.state.observed, self.state.current, self.state.candidates, self.state.since)
+        distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing)}
+        return sum(distinct.values())
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()

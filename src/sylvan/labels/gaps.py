@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import betainc, ndtri
 
+from sylvan.labels.findings import Findings
+
 # All limits were set by measurement (see the Notes of `doubt_missing_at_random`): a doubt needs an effect that is large
 # as well as certain, because in large tables everything is certain.
 CHANCE = 1e-4  # that one of the three questions is answered wrongly by pure chance
@@ -102,17 +104,13 @@ def doubt_missing_at_random(model: Any) -> list[str]:
     ...     print(doubt.split(",")[0])
     Rows 1258 to 1796 (numbered from 0; 539 in all) have 0 labels
     """
-    fitted = model._fitted  # noqa: SLF001 (the model's own package)
-    observed = np.asarray(fitted.labels.observed, dtype=bool)
-    if not (observed | fitted.labels.candidates).all():
-        return []
-    said = model.oos_proba_ if fitted.said is None else fitted.said  # that labels are recorded, not that they are there
-    proba = np.asarray(said, dtype=float)[:, -observed.shape[1] :]  # of two classes, the second
-    if len(observed) < N_BLOCKS or not observed.any():
+    found: Findings = model.labels_
+    observed, proba = found.recorded, found.proba
+    if found.trusts_zeros or len(observed) < N_BLOCKS or not observed.any():
         return []
     expected = expect_labels(proba, observed)
     in_labels, in_rows = find_gaps(observed, expected)
-    names = _Names(fitted.rows, fitted.label_names)
+    names = _Names(found.rows, found.label_names)
     doubts = []
     if in_rows:  # it explains much of what else would be found, so the other questions are about the other rows
         doubts.append(names.say_rows(in_rows))

@@ -1,4 +1,4 @@
-"""What is known of labels between two layers: a value."""
+"""What is known of the labels between two layers, and how often positives are recorded: values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,18 +8,87 @@ import numpy as np
 import pandas as pd
 
 
-class FrequencyDetails(NamedTuple):
-    """What a frequency estimator can tell beside its estimate.
+class Frequency(NamedTuple):
+    """The label frequency c = P(recorded | present), as an estimator found it.
 
     Attributes
     ----------
-    low, high : (n_labels,) an interval for c of each label
+    value : (n_labels,) c of each label, NaN where nothing can be said
+    low, high : (n_labels,) an interval of each, or None if the estimator does not say how sure it is
     reason : in words, why labels have one value or several
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    reason: str
+    value: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    reason: str = "estimated, without an interval"
+
+    @property
+    def usable(self) -> np.ndarray:
+        """Labels with an estimate to work with: with c = 0 or NaN everything or nothing would be imputed."""
+        return np.isfinite(self.value) & (self.value > 0)
+
+    @property
+    def certain(self) -> np.ndarray:
+        """Labels whose frequency is known rather than estimated, (n_labels,) bool."""
+        if self.low is None or self.high is None:
+            return np.zeros(len(self.value), dtype=bool)
+        return self.low == self.high
+
+    def where(self, may_miss: np.ndarray) -> "Frequency":
+        """Return it with c = 1 for the other labels."""
+        return Frequency(
+            np.where(may_miss, self.value, 1.0),
+            None if self.low is None else np.where(may_miss, self.low, 1.0),
+            None if self.high is None else np.where(may_miss, self.high, 1.0),
+            self.reason,
+        )
+
+
+class LabelCounts(NamedTuple):
+    """What a predictor needs to know of the labels it was fitted with: numbers by label, nothing of single rows.
+
+    Attributes
+    ----------
+    n_rows : rows of the fit
+    n_recorded, n_candidates : (n_labels,) recorded positives, and cells that may be positive
+    active : (n_labels,) bool, labels that may still be imputed
+    frequency : or None if nobody estimated it
+    """
+
+    n_rows: int
+    n_recorded: np.ndarray
+    n_candidates: np.ndarray
+    active: np.ndarray
+    frequency: Frequency | None
+
+    @property
+    def known_frequency(self) -> np.ndarray:
+        """The frequency of each label, 1 where there is no usable estimate."""
+        if self.frequency is None:
+            return np.ones(len(self.n_recorded))
+        return np.where(self.frequency.usable, np.minimum(self.frequency.value, 1.0), 1.0)
+
+    @property
+    def has_estimate(self) -> np.ndarray:
+        """Labels with a recorded positive and a usable frequency."""
+        if self.frequency is None:
+            return np.zeros(len(self.n_recorded), dtype=bool)
+        return (self.n_recorded > 0) & self.frequency.usable
+
+    @property
+    def n_missing(self) -> np.ndarray:
+        """Positives of each label that are expected to be missing, (n_labels,) int."""
+        expected = np.rint(self.n_recorded / self.known_frequency) - self.n_recorded
+        return np.minimum(expected, self.n_candidates).astype(int)
+
+    @property
+    def known_absent(self) -> np.ndarray:
+        """Share of each label's absent cells that are known to be absent, (n_labels,)."""
+        c = self.known_frequency
+        n_absent = np.maximum(self.n_rows - self.n_recorded / c, 1.0)
+        known = np.clip((self.n_rows - self.n_recorded - self.n_candidates) / n_absent, 0.0, 1.0)
+        return np.where(self.n_candidates > 0, np.minimum(known, c), 0.0)  # open cells are not more often absent
 
 
 @dataclass(frozen=True)
@@ -28,15 +97,14 @@ class LabelState:
 
     Attributes
     ----------
-    observed : (n, n_labels) bool, the positives that were given; never changes
-    current : (n, n_labels) bool, what the next layer learns: observed positives and imputed ones
+    observed : (n, n_labels) bool, the recorded positives; never changes
+    current : (n, n_labels) bool, what the next layer learns: recorded positives and imputed ones
     candidates : (n, n_labels) bool, cells that may be imputed
     since : (n, n_labels) int16, the layer at which a cell was first imputed, 0 if never
     active : (n_labels,) bool, labels that may still be imputed
     layer : number of layers that have spoken
-    frequency : (n_labels,) estimate of c = P(observed | positive), or None before it is made
+    frequency : estimate of c = P(recorded | present) of each label, or None before it is made
     bound : (n_labels,) estimate of the number of positives, or None
-    details : how sure the frequency is and how it came about, or None
     label_names : what labels are called, or None
     """
 
@@ -46,13 +114,12 @@ class LabelState:
     since: np.ndarray
     active: np.ndarray
     layer: int = 0
-    frequency: np.ndarray | None = None
+    frequency: Frequency | None = None
     bound: np.ndarray | None = None
-    details: "FrequencyDetails | None" = None
     label_names: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        for value in (*vars(self).values(), *(self.details or ())):
+        for value in (*vars(self).values(), *(self.frequency or ())):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -73,7 +140,7 @@ class LabelState:
     def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
         """Return the state after a layer: `imputed` cells are filled, as far as they are candidates.
 
-        Observed positives stay whatever an imputer says.
+        Recorded positives stay whatever an imputer says.
         """
         imputed = imputed & self.candidates
         layer = self.layer + 1
@@ -82,34 +149,32 @@ class LabelState:
             self, current=self.observed | imputed, since=since, active=self.active & active, layer=layer, **estimates
         )
 
-    def of_all_rows(self, used: np.ndarray, observed: np.ndarray, candidates: np.ndarray) -> "LabelState":
-        """Return the state of these rows among all: the others stay as they were given."""
+    def of_all_rows(self, used: np.ndarray | None, observed: np.ndarray, candidates: np.ndarray) -> "LabelState":
+        """Return the state of these rows among all: the others stay as they were recorded."""
+        if used is None:
+            return self
         current, since = observed.copy(), np.zeros(observed.shape, np.int16)
         current[used], since[used] = self.current, self.since
         return replace(self, observed=observed, current=current, candidates=candidates, since=since)
 
-    @property
-    def certain(self) -> np.ndarray:
-        """Labels whose frequency is known rather than estimated, (n_labels,) bool."""
-        if self.details is None:
-            return np.zeros(self.observed.shape[1], dtype=bool)
-        return self.details.low == self.details.high
+    def estimated(self, estimator: Any, *, X: Any = None, **given: Any) -> "LabelState":
+        """Return the state with the frequency that an estimator finds in X or `proba`."""
+        found = estimator.estimate(X, named_labels(self.observed, self.label_names), **given)
+        if not isinstance(found, Frequency):
+            raise TypeError(f"{type(estimator).__name__}.estimate must return a sylvan.labels.state.Frequency.")
+        own = [None if values is None else np.array(values, dtype=float) for values in found[:3]]
+        return replace(self, frequency=Frequency(*own, found.reason))  # type: ignore[arg-type]
 
     @property
     def imputed(self) -> np.ndarray:
         """Cells that are filled now, (n, n_labels) bool."""
         return self.current & ~self.observed
 
-
-def with_estimate(estimator: Any, state: LabelState, *, X: Any = None, **given: Any) -> LabelState:
-    """Return the state with the frequency that an estimator finds in X or `proba`, and its details if it has any."""
-    Y = named_labels(state.observed, state.label_names)
-    frequency = np.array(estimator.estimate(X, Y, **given), dtype=float)
-    details = None
-    if hasattr(estimator, "details"):
-        low, high, reason = estimator.details(X, Y, **given)
-        details = FrequencyDetails(np.array(low, dtype=float), np.array(high, dtype=float), reason)
-    return replace(state, frequency=frequency, details=details)
+    @property
+    def counts(self) -> LabelCounts:
+        """Numbers by label."""
+        observed, candidates = self.observed.sum(axis=0), self.candidates.sum(axis=0)
+        return LabelCounts(len(self.observed), observed, candidates, self.active, self.frequency)
 
 
 def named_labels(labels: np.ndarray, names: Sequence[Any] | None) -> Any:
@@ -119,14 +184,6 @@ def named_labels(labels: np.ndarray, names: Sequence[Any] | None) -> Any:
     table = pd.DataFrame(labels)
     table.columns = pd.Index(names, tupleize_cols=False)
     return table
-
-
-def known_frequency(state: LabelState) -> np.ndarray:
-    """Return the estimated frequency of each label, 1 where there is no usable estimate."""
-    if state.frequency is None:
-        return np.ones(state.observed.shape[1])
-    usable = np.isfinite(state.frequency) & (state.frequency > 0)
-    return np.where(usable, np.minimum(state.frequency, 1.0), 1.0)
 
 
 def mean_of(probas: Any) -> np.ndarray:

@@ -1,26 +1,48 @@
-"""What a fit found out, in a few lines and a table."""
+"""What a fit found out, in a few sentences and a table."""
 
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from sylvan.labels.findings import Fitted
-from sylvan.labels.state import known_frequency
+from sylvan.labels.state import LabelCounts
+from sylvan.labels.table import TargetForm
+
+
+class Grown(NamedTuple):
+    """How a cascade grew, as far as people want to know.
+
+    Attributes
+    ----------
+    n_features : columns of X
+    n_layers, n_grown : layers that are kept, and that were grown
+    averaged : whether the layers' mean predicts
+    score : of the last layer that is kept, out of sample against the recorded labels
+    measure : name and direction of the score, in words
+    calibrated : whether probabilities are those that a label is present
+    """
+
+    n_features: int
+    n_layers: int
+    n_grown: int
+    averaged: bool
+    score: float
+    measure: str
+    calibrated: bool
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fit found out; printing it shows all.
+    """What a fit found out; printing it shows all, and so does a notebook.
 
     Attributes
     ----------
     notes : list of str
         How the cascade grew, what was decided about the label frequency, and how labels are predicted.
     labels : DataFrame, a line for each label (class)
-        recorded: positives that were given; frequency: estimated share of all positives that they are, with low and
-        high of its interval if the estimator gives one; expected: number of positives that there should be;
+        recorded: positives that were written down; frequency: estimated share of all positives that they are, with low
+        and high of its interval if the estimator gives one; expected: number of positives that there should be;
         suggested: cells that `suggest_labels()` lists; threshold: probability above which the label is predicted.
     """
 
@@ -33,68 +55,51 @@ class Summary:
 
     __repr__ = __str__
 
-
-def summarise(model: Any, fitted: Fitted) -> Summary:
-    """Return the summary of a fitted cascade."""
-    labels = fitted.labels
-    n_recorded = labels.observed[fitted.rows_of_the_fit].sum(axis=0)
-    columns: dict[str, Any] = {"recorded": n_recorded}
-    if fitted.kind != "multiclass":
-        if labels.frequency is not None:
-            columns["frequency"] = labels.frequency
-            if labels.details is not None:
-                columns |= {"low": labels.details.low, "high": labels.details.high}
-            columns["expected"] = n_recorded + _missing(fitted, n_recorded)
-        columns["suggested"] = fitted.filled().sum(axis=0)
-        columns["threshold"] = fitted.thresholds
-    index = pd.Index(fitted.label_names, tupleize_cols=False, name="class" if fitted.kind == "multiclass" else "label")
-    return Summary(_notes(model, fitted), pd.DataFrame(columns, index=index))
+    def _repr_html_(self) -> str:
+        table = self.labels.to_html(float_format=lambda value: f"{value:.2f}", na_rep="", border=0)
+        return "".join(f"<p>{escape(note)}</p>" for note in self.notes) + table
 
 
-def _missing(fitted: Fitted, n_recorded: np.ndarray) -> np.ndarray:
-    """Return how many positives of each label should be missing."""
-    most = fitted.labels.candidates[fitted.rows_of_the_fit].sum(axis=0)
-    return np.minimum(np.rint(n_recorded / known_frequency(fitted.labels)) - n_recorded, most).astype(int)
-
-
-def _notes(model: Any, fitted: Fitted) -> list[str]:
-    n_rows, n_labels = fitted.labels.observed.shape
-    what = {"multiclass": "classes", "binary": "two classes"}.get(fitted.kind, "labels" if n_labels > 1 else "label")
-    count = "" if fitted.kind == "binary" else f"{n_labels} "
-    notes = [f"{n_rows} rows, {model.n_features_in_} features, {count}{what}."]
-    score = model.history_["score"].iloc[model.n_layers_ - 1]
-    layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
-    if len(model.history_) > model.n_layers_:
-        layers += f" of {len(model.history_)} that were grown"
-    how = ", whose mean predicts" if model.average_layers and model.n_layers_ > 1 else ""
-    notes.append(f"{layers}{how}. Out of sample, against the recorded labels: {score:.3f} {fitted.measure}.")
-    if fitted.kind == "multiclass":
+def describe(
+    form: TargetForm, counts: LabelCounts, grown: Grown, n_rows: int, n_open: int, n_suggested: int
+) -> list[str]:
+    """Return the sentences of a summary; `n_open` cells may be positive although they are not recorded."""
+    n_labels = form.n_labels
+    what = "classes" if form.has_many_classes else "two classes"
+    if form.has_labels:
+        what = "labels" if n_labels > 1 else "label"
+    count = "" if form.has_two_classes else f"{n_labels} "
+    notes = [f"{n_rows} rows, {grown.n_features} features, {count}{what}.", _layers(grown)]
+    if form.has_many_classes:
         return [*notes, "The most probable class is predicted."]
-    labels = fitted.labels
-    if not labels.candidates.any():
-        why = "two classes are" if fitted.kind == "binary" else "zeros are"
+    if not n_open:
+        why = "two classes are" if form.has_two_classes else "zeros are"
         return [*notes, f"Nothing may be missing: {why} taken as they are."]
-    if not (labels.observed | labels.candidates).all():
-        n_open = int(labels.candidates.sum())
-        notes.append(f"Zeros are trusted. {n_open} open {'cell' if n_open == 1 else 'cells'} may be positive.")
-    if labels.details is not None:
-        notes.append(f"Label frequency: {labels.details.reason}.")
-    elif labels.frequency is not None:
-        notes.append("Label frequency: estimated, without an interval.")
-    else:
+    if (counts.n_recorded + counts.n_candidates < counts.n_rows).any():
+        notes.append(f"Zeros are trusted. {n_open:,} open {'cell' if n_open == 1 else 'cells'} may be positive.")
+    if counts.frequency is None:
         notes.append("Label frequency: not estimated; nothing is known of how many are missing.")
-    if fitted.calibration is not None and labels.frequency is not None:
-        notes.append("Probabilities are those that a label is present, recorded or not.")
-    return [*notes, _how_many(fitted)]
+    else:
+        notes.append(f"Label frequency: {counts.frequency.reason}.")
+        if grown.calibrated:
+            notes.append("Probabilities are those that a label is present, recorded or not.")
+    return [*notes, _how_many(counts, n_suggested)]
 
 
-def _how_many(fitted: Fitted) -> str:
-    """Say how many positives should be missing, and how many cells are probably positive: two numbers."""
-    filled = int(fitted.filled().sum())
-    some = "1 cell is" if filled == 1 else f"{filled} cells are each"
+def _layers(grown: Grown) -> str:
+    layers = "1 layer" if grown.n_layers == 1 else f"{grown.n_layers} layers"
+    if grown.n_grown > grown.n_layers:
+        layers += f" of {grown.n_grown} that were grown"
+    how = ", whose mean predicts" if grown.averaged and grown.n_layers > 1 else ""
+    return f"{layers}{how}. Out of sample, against the recorded labels: {grown.score:.3f} {grown.measure}."
+
+
+def _how_many(counts: LabelCounts, n_suggested: int) -> str:
+    """Say how many positives are probably missing, and how many cells are probably positive: two numbers."""
+    some = "1 cell is" if n_suggested == 1 else f"{n_suggested:,} cells are each"
     text = f"{some} more probably present than not."
-    if fitted.labels.frequency is None:
+    if counts.frequency is None:
         return text
-    n_recorded = fitted.labels.observed[fitted.rows_of_the_fit].sum(axis=0)
-    n_missing = int(_missing(fitted, n_recorded).sum())
-    return f"Some {n_missing} positives should be missing beside {int(n_recorded.sum())} recorded ones; {text}"
+    missing, recorded = int(counts.n_missing.sum()), int(counts.n_recorded.sum())
+    about = "About 1 positive is" if missing == 1 else f"About {missing:,} positives are"
+    return f"{about} probably missing beside {recorded:,} recorded ones; {text}"

@@ -1,23 +1,28 @@
-"""The one reader of targets: what users have becomes `Targets`, and goes back in the form it came in."""
+"""The one reader of targets: what users have becomes `Targets`, and results go back in the form in which it came.
 
-import warnings
-from dataclasses import dataclass
+Read are (n, n_labels) of 0/1 (arrays, frames, sparse matrices; NaN, None or a mark of the user's for unknown cells;
+yes/no and true/false in frames), rows that list their labels, and (n,) classes. Errors say what was wrong, where, and
+what to do about it.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 
+from sylvan._messages import warn_user
 from sylvan._validation import check_choice
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
-
-
+WORDS = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0}
 _UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
+_LISTS = (list, tuple, set, frozenset)
 
 
 class LabelClasses(list):
@@ -33,24 +38,91 @@ class LabelClasses(list):
 
 
 @dataclass(frozen=True)
-class Targets:
-    """What a forest learns: 0/1 labels, stored as the positive labels of each row.
+class TargetForm:
+    """What a target is about: a table of labels, one of several classes, or two classes. Gives results back that way.
+
+    Inside the package everything is (n, n_labels). Several classes become one label each, two classes one label.
 
     Attributes
     ----------
-    kind : "multilabel", "multiclass" or "binary". Classes become one label each; two classes become one label.
-    start, label : positive labels of row i are `label[start[i]:start[i + 1]]`
-    n_labels : number of labels
-    classes : list of arrays for multi-label targets, else an array
+    kind : "multilabel", "multiclass" or "binary"; ask `has_labels` and `has_many_classes` instead
+    n_labels : number of labels inside the package
+    classes : list of arrays for labels, else an array; as `classes_` of an estimator
     names : names of the labels, if they had any
     """
 
     kind: str
-    start: np.ndarray
-    label: np.ndarray
     n_labels: int
     classes: Any
     names: np.ndarray | None = None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the target is a table of labels; otherwise each row has one class."""
+        return self.kind == "multilabel"
+
+    @property
+    def has_many_classes(self) -> bool:
+        """Whether each row has one of several classes; not two."""
+        return self.kind == "multiclass"
+
+    @property
+    def has_two_classes(self) -> bool:
+        """Whether each row has one of two classes."""
+        return self.kind == "binary"
+
+    @property
+    def noun(self) -> str:
+        """What a column stands for: "label" or "class"."""
+        return "label" if self.has_labels else "class"
+
+    @property
+    def label_names(self) -> list[Any]:
+        """What each label is called: as the user calls it, by the classes, or by numbers."""
+        if self.names is not None:
+            return list(self.names)
+        return list(range(self.n_labels)) if self.has_labels else list(self.classes[-self.n_labels :])
+
+    def proba(self, label_proba: np.ndarray) -> np.ndarray:
+        """Turn (..., n_labels) probabilities of labels into those of classes where the target has classes."""
+        if self.has_labels:
+            return label_proba
+        if self.has_two_classes:
+            return np.concatenate([1.0 - label_proba, label_proba], axis=-1)
+        total = label_proba.sum(axis=-1, keepdims=True)
+        equal = np.full(label_proba.shape, 1.0 / self.n_labels)  # a refiner may leave a row without a class
+        return np.divide(label_proba, total, out=equal, where=total > 0)
+
+    def label_proba(self, proba: np.ndarray) -> np.ndarray:
+        """Undo `proba`: of two classes, the second is the label."""
+        return proba[..., 1:] if self.has_two_classes else proba
+
+    def predict(self, label_proba: np.ndarray, threshold: Any = 0.5) -> np.ndarray:
+        """Return 0/1 where a label's probability is above the threshold, the class where the target has classes."""
+        if self.has_many_classes:
+            return self.classes[label_proba.argmax(axis=1)]
+        labels = (label_proba > threshold).astype(np.int64)
+        return labels if self.has_labels else self.classes[labels[:, 0]]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Targets as they were read: the recorded labels of each row, which cells are unknown, names of rows and labels.
+
+    Attributes
+    ----------
+    form : what the target is about
+    start, label : recorded labels of row i are `label[start[i]:start[i + 1]]`
+    unknown : (n, n_labels) bool, or None if there are no unknown cells; these count as not recorded
+    index, columns : names of rows and labels, if they had any
+    """
+
+    form: TargetForm
+    start: np.ndarray
+    label: np.ndarray
+    unknown: np.ndarray | None = None
+    index: pd.Index | None = None
+    columns: pd.Index | None = None
 
     @property
     def n_rows(self) -> int:
@@ -58,54 +130,191 @@ class Targets:
         return len(self.start) - 1
 
     @property
-    def label_names(self) -> list[Any]:
-        """What each label is called: as given, by the classes, or by numbers."""
-        if self.names is not None:
-            return list(self.names)
-        if self.kind == "multilabel":
-            return list(range(self.n_labels))
-        return list(self.classes[-self.n_labels :])
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return self.form.n_labels
+
+    @cached_property
+    def recorded(self) -> np.ndarray:
+        """Recorded labels, (n, n_labels) bool; read-only."""
+        labels = np.zeros((self.n_rows, self.n_labels), bool)
+        start = self.start.astype(np.int64)
+        labels[np.repeat(np.arange(self.n_rows), start[1:] - start[:-1]), self.label] = True
+        labels.flags.writeable = False
+        return labels
+
+    def candidates(self, trust_zeros: Any = "auto", unknown_label: Any = np.nan) -> np.ndarray:
+        """Return which cells may be positive although they are not recorded, (n, n_labels) bool.
+
+        Zeros may be, unless they are trusted, which they are, with "auto", if there are unknown cells, and with
+        "classes" if the target has two classes, too. Where a row has one of several classes, nothing may be missing.
+        """
+        if self.form.has_many_classes:
+            return np.zeros(self.recorded.shape, bool)
+        said = isinstance(unknown_label, Real) and unknown_label == 0  # zeros were named as the unknown ones
+        if trust_zeros == "classes" and self.form.has_two_classes and not said:
+            trust_zeros = True
+        trusted = (self.unknown is not None and not said) if isinstance(trust_zeros, str) else trust_zeros
+        if not trusted:
+            return ~self.recorded
+        return np.zeros(self.recorded.shape, bool) if self.unknown is None else self.unknown
+
+    def like(self, labels: np.ndarray) -> Any:
+        """Return (n, n_labels) of 0/1 as a frame if the labels came as one, else as int8."""
+        if self.columns is None:
+            return labels.astype(np.int8)
+        return pd.DataFrame(labels.astype(np.int64), index=self.index, columns=self.columns)
+
+    def by_label(self, values: Any) -> Any:
+        """Return values by the names of labels, if they have any."""
+        return values if values is None or self.columns is None else pd.Series(values, index=self.columns)
+
+    def check_labels(self, form: TargetForm) -> None:
+        """Refuse labels that are not those of a fit."""
+        if self.n_labels != form.n_labels:
+            raise ValueError(f"Y has {self.n_labels} labels, but the model was fitted with {form.n_labels}.")
+        mine, theirs = self.form.names, form.names
+        if mine is not None and theirs is not None and list(mine) != list(theirs):
+            raise ValueError(
+                f"The labels of Y, {list(mine)}, are not those of the fit in the same order: {list(theirs)}."
+            )
 
 
-def check_targets(y: Any) -> Targets:
-    """Read labels as users have them: (n, n_labels) of 0/1, dense, sparse or a table; or (n,) classes."""
-    names = None
-    if isinstance(y, pd.DataFrame):
-        names = np.asarray(y.columns, dtype=object)
+def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
+    """Read targets as users have them; see the module."""
+    if np.ndim(unknown_label) != 0 or (isinstance(unknown_label, Real) and unknown_label == 1):
+        raise ValueError(f"unknown_label must be one value other than 1, got {unknown_label!r}.")
+    index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.ma.filled(y.astype(float), np.nan)
+    elif _lists_labels(y):
+        y = table_of_lists(y)
+    columns = y.columns if isinstance(y, pd.DataFrame) else None
     if sparse.issparse(y):
-        return _sparse_targets(y)
-    if isinstance(y, (list, tuple)):
-        _refuse_label_lists(y)
-        if any(np.ndim(value) == 0 and pd.isna(value) for value in y):  # numpy would make it the class "nan"
+        return replace(_read_sparse(y, unknown_label), index=index)
+    if not isinstance(y, pd.DataFrame):
+        if isinstance(y, (list, tuple)) and any(np.ndim(value) == 0 and pd.isna(value) for value in y):
+            raise ValueError(_UNKNOWN_CLASS)  # numpy would make it the class "nan"
+        y = np.asarray(y)
+        if y.ndim == 1:
+            return replace(_read_classes(y, unknown_label), index=index)
+        if y.ndim != 2:
+            raise ValueError(f"y must have shape (n,) or (n, n_labels), got {y.shape}.")
+    values, unknown = _split_unknown(np.asarray(y), unknown_label)
+    if columns is not None or values.shape[1] > 1:
+        values = _read_words(values)
+    if values.shape[1] == 1 and not _is_zero_one(values):
+        if unknown is not None:
             raise ValueError(_UNKNOWN_CLASS)
-    y = np.asarray(y)
-    if y.ndim == 1 and y.dtype == object:
-        _refuse_label_lists(y)
-    if y.ndim == 2 and y.shape[1] == 1 and not _is_zero_one(y):
-        warnings.warn(
+        warn_user(
             "A column-vector y was passed when a 1d array was expected; it is read as one class per row.",
+            "column vector",
             DataConversionWarning,
-            stacklevel=3,
         )
-        y = y.ravel()
-    if y.ndim == 1:
-        return _class_targets(y)
-    if y.ndim != 2:
-        raise ValueError(f"y must have shape (n,) or (n, n_labels), got {y.shape}.")
-    return _label_targets(y, names)
+        return replace(_read_classes(values.ravel(), unknown_label), index=index)
+    names = None if columns is None else np.asarray(columns, dtype=object)
+    return replace(_read_table(values, names), unknown=unknown, index=index, columns=columns)
 
 
-def _refuse_label_lists(y: Any) -> None:
-    """Refuse rows that list label names, which numpy would turn into nonsense."""
-    first = next(iter(y), None)
-    if isinstance(first, (set, frozenset)) or (
+def complete_targets(y: Any) -> Targets:
+    """Read targets for learners that cannot leave cells out: unknown ones are refused."""
+    targets = read_targets(y)
+    if targets.unknown is not None:
+        row, column = np.argwhere(targets.unknown)[0]
+        raise ValueError(
+            f"Y must hold 0 and 1 only, but {_column(column, targets.form.names)} has nan in row {row}. Unknown "
+            "labels: this estimator cannot learn them; put 0 for 'not recorded', or use a cascade."
+        )
+    return targets
+
+
+def read_labels(y: Any) -> Targets:
+    """Read a table of labels, or one label as (n,) of 0/1 (never classes); unknown cells count as not recorded."""
+    if not sparse.issparse(y):
+        if not isinstance(y, pd.DataFrame):
+            y = np.asarray(y)
+        if y.ndim == 1:
+            y = y[:, None]
+    targets = read_targets(y)
+    if not targets.form.has_labels:
+        raise ValueError("Y must hold 0, 1 and NaN only: a table of labels, not classes.")
+    return targets
+
+
+class WeakLabels(NamedTuple):
+    """Targets of which some positives may be missing.
+
+    Attributes
+    ----------
+    targets : as they were read
+    recorded : (n, n_labels) bool, recorded positives
+    candidates : (n, n_labels) bool, cells that may be positive although they are not recorded
+    """
+
+    targets: Targets
+    recorded: np.ndarray
+    candidates: np.ndarray
+
+
+def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto") -> WeakLabels:
+    """Read labels in which positives may be missing; `Targets.candidates` says which cells may be."""
+    check_choice("trust_zeros", trust_zeros, ("auto", "classes", True, False))
+    targets = read_targets(y, unknown_label)
+    return WeakLabels(targets, targets.recorded, targets.candidates(trust_zeros, unknown_label))
+
+
+# --------------------------------------------------------------------------------------------------- forms of cells
+
+
+def _lists_labels(y: Any) -> bool:
+    """Say whether rows list the names of their labels, which numpy would turn into nonsense."""
+    if isinstance(y, pd.Series) or (isinstance(y, np.ndarray) and y.ndim == 1):
+        return y.dtype == object and any(isinstance(row, (*_LISTS, np.ndarray)) for row in y[:100])
+    if not isinstance(y, (list, tuple)):
+        return False
+    first = next((row for row in y if row is not None), None)
+    return isinstance(first, (set, frozenset)) or (
         isinstance(first, (list, tuple))
         and (len({len(row) for row in y if hasattr(row, "__len__")}) > 1 or any(isinstance(v, str) for v in first))
-    ):
-        raise ValueError(
-            "y lists the labels of each row. Turn it into a 0/1 table first: "
-            "Y = sylvan.labels.bridges.labels_from_lists(y)."
-        )
+    )
+
+
+def table_of_lists(lists: Any) -> pd.DataFrame:
+    """Return lists of labels as a table: names that occur, sorted; a row of None is unknown."""
+    from sylvan.labels.bridges import labels_from_lists  # noqa: PLC0415 (it reads tables, too)
+
+    return labels_from_lists(lists)
+
+
+def _read_words(values: np.ndarray) -> np.ndarray:
+    """Replace yes and no, true and false by 1 and 0; other values stay."""
+    if values.dtype.kind not in "OUS":
+        return values
+    codes, found = pd.factorize(values.ravel())
+    read = [WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value for value in found]
+    known = np.empty(len(read), dtype=object)
+    known[:] = read
+    return known[codes].reshape(values.shape)
+
+
+def _split_unknown(values: np.ndarray, unknown_label: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return values with 0 in unknown cells, and where they were; None if there are none."""
+    if values.dtype == bool:
+        return values, None
+    unknown = _equals(values, unknown_label)
+    if not unknown.any():
+        return values, None
+    return np.where(unknown, 0, values if values.dtype.kind in "iuf" else values.astype(object)), unknown
+
+
+def _equals(values: np.ndarray, label: Any) -> np.ndarray:
+    """Say which values are missing or equal to the label; zeros are an ordinary value."""
+    missing = pd.isna(values)
+    if pd.isna(label) or label == 0:
+        return missing
+    if values.dtype.kind in "biuf":
+        return missing | (values == label) if isinstance(label, Real) else missing
+    return missing | pd.Series(values.ravel()).isin([label]).to_numpy().reshape(values.shape)
 
 
 def _is_zero_one(y: np.ndarray) -> bool:
@@ -119,44 +328,50 @@ def _is_zero_one(y: np.ndarray) -> bool:
     return bool(((y == 0) | (y == 1)).all())
 
 
-def _class_targets(y: np.ndarray) -> Targets:
-    if not len(y):
-        raise ValueError("y has 0 rows: at least one is needed.")
-    if pd.isna(y).any():
-        raise ValueError(_UNKNOWN_CLASS)
-    if y.dtype == object:  # numbers in an object column
-        y = pd.Series(y).infer_objects().to_numpy()
-    check_classification_targets(y)
-    classes, code = np.unique(y, return_inverse=True)
-    _check_label_count(len(classes))
-    n = len(y)
-    if len(classes) == 2:
-        positive = code == 1
-        start = np.concatenate([[0], np.cumsum(positive)]).astype(np.uint64)
-        return Targets("binary", start, np.zeros(int(positive.sum()), np.uint32), 1, classes)
-    start = np.arange(n + 1, dtype=np.uint64)
-    return Targets("multiclass", start, code.astype(np.uint32), len(classes), classes)
-
-
-def _check_label_count(n_labels: int) -> None:
+def _check_size(n_rows: int, n_labels: int) -> None:
     if n_labels == 0:
         raise ValueError("Y has no columns: there is no label to learn.")
     if n_labels > MAX_LABELS:
         raise ValueError(f"Y has {n_labels} labels or classes; at most {MAX_LABELS} are supported.")
-
-
-def _label_targets(y: np.ndarray, names: np.ndarray | None) -> Targets:
-    n, n_labels = y.shape
-    _check_label_count(n_labels)
-    if n == 0:
+    if n_rows == 0:
         raise ValueError("Y has 0 rows: at least one is needed.")
+
+
+def _read_classes(y: np.ndarray, unknown_label: Any) -> Targets:
+    if not len(y):
+        raise ValueError("y has 0 rows: at least one is needed.")
+    if pd.isna(y).any():
+        raise ValueError(_UNKNOWN_CLASS)
+    if not pd.isna(unknown_label) and _equals(y, unknown_label).any():
+        raise ValueError(f"Input y contains {unknown_label!r}. Remove the rows whose class is unknown.")
+    if y.dtype == object:  # numbers in an object column
+        y = pd.Series(y).infer_objects().to_numpy()
+    check_classification_targets(y)
+    classes, code = np.unique(y, return_inverse=True)
+    _check_size(len(y), len(classes))
+    if len(classes) == 2:
+        start = np.concatenate([[0], np.cumsum(code)]).astype(np.uint64)
+        return Targets(TargetForm("binary", 1, classes), start, np.zeros(int(code.sum()), np.uint32))
+    start = np.arange(len(y) + 1, dtype=np.uint64)
+    return Targets(TargetForm("multiclass", len(classes), classes), start, code.astype(np.uint32))
+
+
+def _label_form(n_labels: int, names: np.ndarray | None = None) -> TargetForm:
+    return TargetForm("multilabel", n_labels, LabelClasses([np.array([0, 1])] * n_labels), names)
+
+
+def _read_table(y: np.ndarray, names: np.ndarray | None) -> Targets:
+    _check_size(*y.shape)
     if not _is_zero_one(y):
         _name_bad_label(y, names)
     positive = np.ascontiguousarray(y == 1 if y.dtype.kind in "biuf" else y.astype(float) == 1)
     rows, label = np.nonzero(positive)
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.uint64)
-    classes = LabelClasses([np.array([0, 1])] * n_labels)
-    return Targets("multilabel", start, label.astype(np.uint32), n_labels, classes, names)
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(y)))]).astype(np.uint64)
+    return Targets(_label_form(y.shape[1], names), start, label.astype(np.uint32))
+
+
+def _column(number: int, names: np.ndarray | None) -> str:
+    return f"column {number}" if names is None else f"column {names[number]!r}"
 
 
 def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
@@ -167,26 +382,24 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
         wrong = np.array([[not (isinstance(v, Real) and v in (0, 1)) for v in row] for row in y])
     row, column = np.argwhere(wrong)[0]
     value = y[row, column]
-    name = f"column {column}" if names is None else f"column {names[column]!r}"
-    hint = "Unknown labels: a single forest cannot learn them; put 0 for 'not observed', or use a cascade."
-    if not pd.isna(value):
-        hint = (
-            "Turn it into 0/1 first: Y = (Y == 'yes').astype(int), with the value that means present; a column of "
-            "several classes needs one column per class (pandas.get_dummies)."
-        )
     value = value.item() if isinstance(value, np.generic) else value
-    raise ValueError(f"Y must hold 0 and 1 only, but {name} has {value!r} in row {row}. {hint}")
+    raise ValueError(
+        f"Y must hold 0 and 1 only, but {_column(column, names)} has {value!r} in row {row}. Turn it into 0/1 first: "
+        "Y = (Y == 'yes').astype(int), with the value that means present; a column of several classes needs one "
+        "column per class (pandas.get_dummies)."
+    )
 
 
-def _sparse_targets(y: Any) -> Targets:
-    csr = sparse.csr_array(y, copy=True) if y.ndim == 2 else None
-    if csr is None:
+def _read_sparse(y: Any, unknown_label: Any) -> Targets:
+    if y.ndim != 2:
         raise ValueError(f"A sparse y must have shape (n, n_labels), got {y.shape}.")
-    n, n_labels = csr.shape
-    _check_label_count(n_labels)
-    if n == 0:
-        raise ValueError("Y has 0 rows: at least one is needed.")
+    csr = sparse.csr_array(y, copy=True)
+    _check_size(*csr.shape)
     csr.sum_duplicates()
+    marks, unknown = _equals(csr.data, unknown_label), None
+    if marks.any():
+        unknown = sparse.csr_array((marks, csr.indices, csr.indptr), shape=csr.shape).toarray().astype(bool)
+        csr.data[marks] = 0
     csr.eliminate_zeros()
     csr.sort_indices()
     if not _is_zero_one(csr.data):
@@ -195,117 +408,5 @@ def _sparse_targets(y: Any) -> Targets:
         raise ValueError(
             f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at].item()!r} in row {row}."
         )
-    classes = LabelClasses([np.array([0, 1])] * n_labels)
-    return Targets("multilabel", csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), n_labels, classes)
-
-
-@dataclass(frozen=True)
-class WeakLabels:
-    """Labels of which some may be missing.
-
-    Attributes
-    ----------
-    targets : the observed ones; unknown cells count as 0
-    observed : (n, n_labels) bool
-    candidates : (n, n_labels) bool, cells that may be positive although they were not observed
-    index, columns : names of the rows and labels, if they had any
-    """
-
-    targets: Targets
-    observed: np.ndarray
-    candidates: np.ndarray
-    index: pd.Index | None
-    columns: pd.Index | None
-
-
-def check_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto") -> WeakLabels:
-    """Read labels in which positives may be missing: 0/1, with NaN or another value for unknown cells.
-
-    Zeros may be positive too unless they are trusted, which they are, by default, if there are unknown cells, and with
-    "classes" if y has two classes, too. Where each row has one of several classes, there is nothing to complete.
-    """
-    check_choice("trust_zeros", trust_zeros, ("auto", "classes", True, False))
-    if np.ndim(unknown_label) != 0 or (isinstance(unknown_label, Real) and unknown_label == 1):
-        raise ValueError(f"unknown_label must be one value other than 1, got {unknown_label!r}.")
-    index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
-    columns = y.columns if isinstance(y, pd.DataFrame) else None
-    if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(float), np.nan)
-    filled, unknown = _split_unknown(y, unknown_label)
-    targets = check_targets(filled)
-    if unknown is not None and targets.kind != "multilabel":
-        raise ValueError(_UNKNOWN_CLASS)
-    observed = dense_labels(targets)
-    if targets.kind == "multiclass":
-        return WeakLabels(targets, observed, np.zeros_like(observed), index, columns)
-    said = isinstance(unknown_label, Real) and unknown_label == 0  # zeros were named as the unknown ones
-    if trust_zeros == "classes" and targets.kind == "binary" and not said:
-        trust_zeros = True
-    trusted = (unknown is not None and not said) if isinstance(trust_zeros, str) else trust_zeros
-    if unknown is None:
-        candidates = np.zeros_like(observed) if trusted else ~observed
-    else:
-        candidates = unknown if trusted else ~observed
-    return WeakLabels(targets, observed, candidates, index, columns)
-
-
-def dense_labels(targets: Targets) -> np.ndarray:
-    """Return labels as an (n, n_labels) array of bools."""
-    labels = np.zeros((targets.n_rows, targets.n_labels), bool)
-    start = targets.start.astype(np.int64)
-    rows = np.repeat(np.arange(targets.n_rows), start[1:] - start[:-1])
-    labels[rows, targets.label] = True
-    return labels
-
-
-def _split_unknown(y: Any, unknown_label: Any) -> tuple[Any, np.ndarray | None]:
-    """Return y with 0 in unknown cells, and where they were; None if there are none."""
-    if sparse.issparse(y):
-        y = sparse.csr_array(y, copy=True)
-        y.sum_duplicates()
-        unknown_data = _equals(y.data, unknown_label)
-        if not unknown_data.any():
-            return y, None
-        marks = sparse.csr_array((unknown_data, y.indices, y.indptr), shape=y.shape).toarray().astype(bool)
-        y.data[unknown_data] = 0
-        return y, marks
-    if not isinstance(y, pd.DataFrame):
-        if isinstance(y, (list, tuple)):
-            _refuse_label_lists(y)
-        values = np.asarray(y)
-        if values.ndim != 2:
-            if not pd.isna(unknown_label) and _equals(values, unknown_label).any():
-                raise ValueError(f"Input y contains {unknown_label!r}. Remove the rows whose class is unknown.")
-            return y, None
-        y = values
-    dtypes = list(y.dtypes) if isinstance(y, pd.DataFrame) else [y.dtype]
-    numeric = all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes)
-    if not numeric:
-        y = y.astype(object)
-    unknown = _equals(np.asarray(y), unknown_label)
-    if not unknown.any():
-        return y, None
-    return y.mask(unknown, 0) if isinstance(y, pd.DataFrame) else np.where(unknown, 0, y), unknown
-
-
-def _equals(values: np.ndarray, label: Any) -> np.ndarray:
-    """Say which values are missing or equal to the label; zeros are an ordinary value."""
-    missing = pd.isna(values)
-    if pd.isna(label) or label == 0:
-        return missing
-    if values.dtype.kind in "biuf":
-        return missing | (values == label) if isinstance(label, Real) else missing
-    return missing | pd.Series(values.ravel()).isin([label]).to_numpy().reshape(values.shape)
-
-
-def check_rows(n_features_rows: int, targets: Targets) -> None:
-    """Check that X and y have the same number of rows."""
-    check_consistent_length(np.empty((n_features_rows, 0)), np.empty((targets.n_rows, 0)))
-
-
-def check_same_order(X: Any, index: pd.Index | None) -> None:
-    """Refuse tables whose rows have the same names in another order: they would be paired wrongly."""
-    if isinstance(X, (pd.DataFrame, pd.Series)) and index is not None and len(X) == len(index):
-        mine = X.index
-        if not mine.equals(index) and mine.is_unique and index.is_unique and mine.difference(index).empty:
-            raise ValueError("X and Y have the same rows in another order: pass Y.loc[X.index].")
+    form = _label_form(csr.shape[1])
+    return Targets(form, csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), unknown)

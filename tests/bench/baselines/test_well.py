@@ -10,6 +10,7 @@ import naive_baselines as naive
 from sylvan.bench.baselines import WELL, MLkNN, WELLkNN
 from sylvan.bench.baselines import well as module
 from sylvan.bench.baselines.well import cut_label, spread_label
+from sylvan.labels.state import Frequency
 
 
 def random_graph(rng, n, share=0.4):
@@ -127,7 +128,7 @@ def test_order_of_rows_does_not_matter(alpha):
     model = WELL(alpha, random_state=0)
     if alpha == "auto":  # the folds of TIcE depend on the order: give both the same frequency
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module.TIcE, "estimate", lambda self, X, Y, **kw: np.full(Y.shape[1], 0.6))
+            patch.setattr(module.TIcE, "estimate", lambda self, X, Y, **kw: Frequency(np.full(Y.shape[1], 0.6)))
             soft, complete = model.fit_transform(X, Y)
             soft2, complete2 = model.fit_transform(X[order], Y[order])
     else:
@@ -184,7 +185,7 @@ def test_weight_by_density():
 
 
 def test_weight_where_no_sum_is_enough(monkeypatch):
-    monkeypatch.setattr(module.TIcE, "estimate", lambda self, X, Y, **kw: np.full(Y.shape[1], 0.01))
+    monkeypatch.setattr(module.TIcE, "estimate", lambda self, X, Y, **kw: Frequency(np.full(Y.shape[1], 0.01)))
     X, Y = some_labels(50, 1)
     Y[:] = 0
     Y[[3, 9]] = 1

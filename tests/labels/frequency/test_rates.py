@@ -120,17 +120,17 @@ def test_noise_features_hardly_matter(seed):
 def test_the_seed_decides():
     X, s = scar(500, 0.5)
     Y = np.column_stack([s, ~s])
-    estimates = [TIcE(random_state=seed).estimate(X, Y) for seed in (0, 0, 1)]
+    estimates = [TIcE(random_state=seed).estimate(X, Y).value for seed in (0, 0, 1)]
     assert_array_equal(estimates[0], estimates[1])
     assert (estimates[0] != estimates[2]).all()
-    assert_array_equal(TIcE().estimate(X, Y, random_state=0), estimates[0])
-    assert_array_equal(TIcE(random_state=0).estimate(X, Y, random_state=1), estimates[0])
+    assert_array_equal(TIcE().estimate(X, Y, random_state=0).value, estimates[0])
+    assert_array_equal(TIcE(random_state=0).estimate(X, Y, random_state=1).value, estimates[0])
 
 
 def test_labels_do_not_influence_each_other():
     X, s = scar(500, 0.5)
     Y = np.column_stack([~s, s, np.zeros_like(s)])
-    estimates = TIcE(random_state=0).estimate(X, Y)
+    estimates = TIcE(random_state=0).estimate(X, Y).value
     for label in (0, 1):
         assert estimates[label] == tice(X, Y[:, label], random_state=0).c
     assert np.isnan(estimates[2])
@@ -191,10 +191,10 @@ def test_sparse_equals_dense():
     X = np.maximum(X - 2, 0)
     X[3, 1] = np.nan
     Y = np.column_stack([s, ~s, s])
-    expected = TIcE(random_state=0).estimate(X, Y)
+    expected = TIcE(random_state=0).estimate(X, Y).value
     for features in (sparse.csr_array(X), sparse.csc_matrix(X), pd.DataFrame(X).astype("Float64"), X.tolist()):
         for labels in (Y, sparse.csr_array(Y.astype(int)), pd.DataFrame(Y, columns=list("abc"))):
-            assert_array_equal(TIcE(random_state=0).estimate(features, labels), expected)
+            assert_array_equal(TIcE(random_state=0).estimate(features, labels).value, expected)
 
 
 def test_blocks_of_columns_do_not_show(monkeypatch):
@@ -210,7 +210,7 @@ def test_blocks_of_columns_do_not_show(monkeypatch):
 def test_unknown_labels_count_as_not_observed():
     X, s = scar(400, 0.6)
     Y = s.astype(float)[:, None]
-    expected = TIcE(random_state=0).estimate(X, Y)
+    expected = TIcE(random_state=0).estimate(X, Y).value
     unknown = np.where((Y == 0) & (np.arange(400) % 3 == 0)[:, None], np.nan, Y)
     table = pd.DataFrame(unknown, columns=["a"])
     for labels in (
@@ -221,7 +221,7 @@ def test_unknown_labels_count_as_not_observed():
         table.astype(object),
         sparse.csr_array(unknown),
     ):
-        assert_array_equal(TIcE(random_state=0).estimate(X, labels), expected)
+        assert_array_equal(TIcE(random_state=0).estimate(X, labels).value, expected)
 
 
 def test_scale_does_not_matter():
@@ -241,9 +241,9 @@ def test_inputs_are_not_changed():
         values.flags.writeable = False
     copies = X.copy(), s.copy()
     for features in (X, np.asfortranarray(X), X.astype(np.float32)):
-        TIcE(random_state=0).estimate(features, s)
-    OutOfBagPercentile().estimate(X, s, proba)
-    KnownFrequency(0.5).estimate(X, s)
+        TIcE(random_state=0).estimate(features, s).value
+    OutOfBagPercentile().estimate(X, s, proba).value
+    KnownFrequency(0.5).estimate(X, s).value
     assert_array_equal(X, copies[0])
     assert_array_equal(s, copies[1])
 
@@ -270,7 +270,7 @@ def test_inputs_are_not_changed():
 def test_wrong_parameters(parameters, message):
     X, s = scar(20, 0.6)
     with pytest.raises(ValueError, match=message):
-        TIcE(**parameters).estimate(X, s)
+        TIcE(**parameters).estimate(X, s).value
     with pytest.raises(ValueError, match=message):
         tice(X, s, **parameters)
 
@@ -284,14 +284,14 @@ def test_extreme_parameters():
 def test_wrong_data():
     X, s = scar(20, 0.6)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        TIcE().estimate(X[1:], s)
+        TIcE().estimate(X[1:], s).value
     with pytest.raises(ValueError, match="X is needed, got None"):
-        TIcE().estimate(None, s)
+        TIcE().estimate(None, s).value
     with pytest.raises(ValueError, match=r"s must have shape \(n,\), got \(20, 1\)"):
         tice(X, s[:, None])
     table = pd.DataFrame(X, columns=[f"x{j}" for j in range(5)])
     with pytest.raises(ValueError, match=r"column 'x0' of X has .*scale=True"):
-        TIcE(scale=False).estimate(table, s)
+        TIcE(scale=False).estimate(table, s).value
 
 
 @pytest.mark.parametrize("estimator", [TIcE(), OutOfBagPercentile(), KnownFrequency(0.5)])
@@ -299,14 +299,14 @@ def test_wrong_labels(estimator):
     X, Y = np.arange(6.0).reshape(3, 2), np.array([[0, 1], [1, 2], [0, 0]])
     proba = np.full((3, 2), 0.5)
     for labels, name in ((Y, "1"), (sparse.csr_array(Y), "1"), (pd.DataFrame(Y, columns=["a", "b"]), "'b'")):
-        with pytest.raises(ValueError, match=rf"0, 1 and NaN only, but column {name} has 2 in row 1"):
-            estimator.estimate(X, labels, proba)
+        with pytest.raises(ValueError, match=rf"0 and 1 only, but column {name} has 2 in row 1"):
+            estimator.estimate(X, labels, proba).value
     with pytest.raises(ValueError, match="not numbers"):
-        estimator.estimate(X, np.array([["yes", "no"]] * 3), proba)
+        estimator.estimate(X, np.array([["yes", "no"]] * 3), proba).value
     with pytest.raises(ValueError, match=r"got \(3, 2, 1\)"):
-        estimator.estimate(X, Y[:, :, None], proba)
+        estimator.estimate(X, Y[:, :, None], proba).value
     with pytest.raises(ValueError, match="Y is empty"):
-        estimator.estimate(X, np.empty((3, 0)), proba)
+        estimator.estimate(X, np.empty((3, 0)), proba).value
 
 
 @pytest.mark.parametrize("estimator", [TIcE(n_bins=3), OutOfBagPercentile(percentile=90), KnownFrequency([0.5, 0.6])])
@@ -314,9 +314,9 @@ def test_estimators_can_be_cloned_and_used_twice(estimator):
     X, s = scar(100, 0.6)
     Y, proba = np.column_stack([s, ~s]), np.random.default_rng(0).random((100, 2))
     parameters = estimator.get_params()
-    first = estimator.estimate(X, Y, proba=proba, random_state=3)
+    first = estimator.estimate(X, Y, proba=proba, random_state=3).value
     assert first.shape == (2,)
-    assert_array_equal(clone(estimator).estimate(X, Y, proba=proba, random_state=3), first)
+    assert_array_equal(clone(estimator).estimate(X, Y, proba=proba, random_state=3).value, first)
     assert estimator.get_params() == parameters
     assert estimator.uses_proba is isinstance(estimator, OutOfBagPercentile)
 
@@ -325,36 +325,36 @@ def test_percentile_of_the_observed_positives():
     Y = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 0], [1, 0, 0], [1, 0, np.nan]])
     proba = np.array([[0.2, 0.5, 0.0], [0.4, 0.5, 0.9], [1.0, 0.5, 0.9], [0.9, 0.5, 0.9], [np.nan, 0.5, 0.9]])
     for labels in (Y, pd.DataFrame(Y), sparse.csr_array(Y)):
-        c = OutOfBagPercentile().estimate(None, labels, proba)
+        c = OutOfBagPercentile().estimate(None, labels, proba).value
         # 0.2, 0.4, 0.9: the 95th percentile is at 0.95 * 2 = 1.9, nine tenths of the way from 0.4 to 0.9
         np.testing.assert_allclose(c, [0.85, np.nan, np.nan])
-    np.testing.assert_allclose(OutOfBagPercentile(100).estimate(None, Y[:, 0], proba[:, 0]), [0.9])
-    np.testing.assert_allclose(OutOfBagPercentile(0).estimate(None, Y[:, 0], proba[:, 0]), [0.2])
-    nobody = OutOfBagPercentile().estimate(None, [1, 0], [np.nan, 0.4])
+    np.testing.assert_allclose(OutOfBagPercentile(100).estimate(None, Y[:, 0], proba[:, 0]).value, [0.9])
+    np.testing.assert_allclose(OutOfBagPercentile(0).estimate(None, Y[:, 0], proba[:, 0]).value, [0.2])
+    nobody = OutOfBagPercentile().estimate(None, [1, 0], [np.nan, 0.4]).value
     assert np.isnan(nobody).all()
 
 
 def test_percentile_says_what_is_wrong():
     Y, proba = np.eye(2), np.full((2, 2), 0.5)
     with pytest.raises(ValueError, match=r"needs out-of-sample probabilities: pass proba"):
-        OutOfBagPercentile().estimate(None, Y)
+        OutOfBagPercentile().estimate(None, Y).value
     with pytest.raises(ValueError, match=r"shape of Y, \(2, 2\), got \(2, 1\)"):
-        OutOfBagPercentile().estimate(None, Y, proba[:, :1])
+        OutOfBagPercentile().estimate(None, Y, proba[:, :1]).value
     with pytest.raises(ValueError, match=r"proba must lie in \[0, 1\], got 0.5 to 1.5"):
-        OutOfBagPercentile().estimate(None, Y, proba + np.eye(2))
+        OutOfBagPercentile().estimate(None, Y, proba + np.eye(2)).value
     for percentile in (-1, 101, "95", None):
         with pytest.raises(ValueError, match="percentile must be a number of at least 0 and at most 100"):
-            OutOfBagPercentile(percentile).estimate(None, Y, proba)
+            OutOfBagPercentile(percentile).estimate(None, Y, proba).value
 
 
 def test_known_frequencies():
     table = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
     by_name = {"c": 0.3, "a": 0.1, "b": 0.2, "d": 0.9}
     for frequency in (by_name, pd.Series(by_name), [0.1, 0.2, 0.3], np.array([0.1, 0.2, 0.3]), (0.1, 0.2, 0.3)):
-        assert_array_equal(KnownFrequency(frequency).estimate(None, table), [0.1, 0.2, 0.3])
-    assert_array_equal(KnownFrequency(1).estimate(None, np.eye(2)), [1.0, 1.0])
-    assert_array_equal(KnownFrequency(pd.Series([0.1, 0.2])).estimate(None, np.eye(2)), [0.1, 0.2])
-    assert_array_equal(KnownFrequency({1: 0.1, 0: 0.2}).estimate(None, np.eye(2)), [0.2, 0.1])
+        assert_array_equal(KnownFrequency(frequency).estimate(None, table).value, [0.1, 0.2, 0.3])
+    assert_array_equal(KnownFrequency(1).estimate(None, np.eye(2)).value, [1.0, 1.0])
+    assert_array_equal(KnownFrequency(pd.Series([0.1, 0.2])).estimate(None, np.eye(2)).value, [0.1, 0.2])
+    assert_array_equal(KnownFrequency({1: 0.1, 0: 0.2}).estimate(None, np.eye(2)).value, [0.2, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -362,17 +362,17 @@ def test_known_frequencies():
 )
 def test_known_frequencies_are_intervals_without_width(frequency, expected):
     table = pd.DataFrame(np.eye(3, dtype=int), columns=["sun", "rain", "hail"])
-    found = KnownFrequency(frequency).details(None, table)
+    found = KnownFrequency(frequency).estimate(None, table)
     assert found.low.tolist() == found.high.tolist() == expected
     assert found.reason == "given"
     with pytest.raises(ValueError, match="frequency must lie in"):
-        KnownFrequency(1.5).details(None, table)
+        KnownFrequency(1.5).estimate(None, table)
 
 
 def test_known_frequencies_are_not_shared():
     frequency = np.array([0.5, 0.6])
     estimator = KnownFrequency(frequency)
-    estimator.estimate(None, np.eye(2))[0] = 9.0
+    estimator.estimate(None, np.eye(2)).value[0] = 9.0
     assert_array_equal(frequency, [0.5, 0.6])
 
 
@@ -390,9 +390,9 @@ def test_known_frequencies_are_not_shared():
 )
 def test_wrong_frequencies(frequency, message):
     with pytest.raises(ValueError, match=message):
-        KnownFrequency(frequency).estimate(None, pd.DataFrame(np.eye(2), columns=["a", "b"]))
+        KnownFrequency(frequency).estimate(None, pd.DataFrame(np.eye(2), columns=["a", "b"])).value
 
 
 def test_names_need_a_table():
     with pytest.raises(ValueError, match="Y has no column names"):
-        KnownFrequency({"a": 0.5, "b": 0.5}).estimate(None, np.eye(2))
+        KnownFrequency({"a": 0.5, "b": 0.5}).estimate(None, np.eye(2)).value

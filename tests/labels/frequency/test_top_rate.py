@@ -27,7 +27,7 @@ cells = st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.2, 0.5, 0
 def test_one_label(drawn, min_rows):
     observed, proba = (np.array(values) for values in zip(*drawn))
     for pooled in (True, False):
-        c = TopRate(min_rows=min_rows, pooled=pooled).estimate(None, observed[:, None], proba=proba[:, None])
+        c = TopRate(min_rows=min_rows, pooled=pooled).estimate(None, observed[:, None], proba=proba[:, None]).value
         assert c[0] == pytest.approx(naive_rate(observed, proba, min_rows)) if observed.any() else np.isnan(c[0])
 
 
@@ -36,13 +36,13 @@ def test_pooled_and_by_label():
     proba = rng.random((60, 3)).round(1)
     observed = rng.random((60, 3)) < 0.5 * proba
     observed[:, 2] = False
-    pooled = TopRate().estimate(None, observed, proba=proba)
+    pooled = TopRate().estimate(None, observed, proba=proba).value
     assert pooled[0] == pooled[1] == pytest.approx(naive_rate(observed.ravel(), proba.ravel(), 20))
-    single = TopRate(pooled=False).estimate(None, observed, proba=proba)
+    single = TopRate(pooled=False).estimate(None, observed, proba=proba).value
     assert single[:2] == pytest.approx([naive_rate(observed[:, j], proba[:, j], 20) for j in range(2)])
     assert np.isnan([pooled[2], single[2]]).all()
     for form in (pd.DataFrame, sparse.csr_array):
-        np.testing.assert_array_equal(TopRate().estimate(None, form(observed.astype(int)), proba=proba), pooled)
+        np.testing.assert_array_equal(TopRate().estimate(None, form(observed.astype(int)), proba=proba).value, pooled)
 
 
 @pytest.mark.parametrize("c", [0.3, 0.5, 0.7, 1.0])
@@ -51,13 +51,13 @@ def test_frequency_of_positives_that_are_told_apart(c):
     positive = rng.random((3000, 2)) < 0.3
     observed = positive & (rng.random(positive.shape) < c)
     proba = np.where(positive, 0.8, 0.1) * c + 0.02 * rng.random(positive.shape)
-    np.testing.assert_allclose(TopRate(min_rows=200).estimate(None, observed, proba=proba), c, atol=0.1)
+    np.testing.assert_allclose(TopRate(min_rows=200).estimate(None, observed, proba=proba).value, c, atol=0.1)
 
 
 def test_errors():
     with pytest.raises(ValueError, match="TopRate needs out-of-sample probabilities"):
-        TopRate().estimate(None, [[1], [0]])
+        TopRate().estimate(None, [[1], [0]]).value
     with pytest.raises(ValueError, match=r"proba must have the shape of Y, \(2, 1\), got \(3, 1\)"):
-        TopRate().estimate(None, [[1], [0]], proba=np.ones((3, 1)))
+        TopRate().estimate(None, [[1], [0]], proba=np.ones((3, 1))).value
     with pytest.raises(ValueError, match="min_rows"):
-        TopRate(min_rows=0).estimate(None, [[1]], proba=np.ones((1, 1)))
+        TopRate(min_rows=0).estimate(None, [[1]], proba=np.ones((1, 1))).value

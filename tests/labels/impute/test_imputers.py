@@ -18,7 +18,7 @@ from strategies import examples
 from sylvan.labels.frequency import BinormalFrequency, KnownFrequency, OutOfBagPercentile, TIcE
 from sylvan.labels.impute import FluidLabelAddition, LabelComplement, StrictLabelComplement
 from sylvan.labels.impute.keep import KeepLabels
-from sylvan.labels.state import FrequencyDetails, LabelState
+from sylvan.labels.state import Frequency, LabelState
 
 PROBAS = np.array([0.0, 0.2, 0.25, 0.4, 0.5, 0.5, 0.6, 0.75, 0.8, 1.0])  # few values, thresholds among them
 FREQUENCIES = [1.0, 0.9, 0.75, 0.6, 0.5, 0.35, 0.3, 0.25, 0.1, 0.05]
@@ -33,7 +33,7 @@ class Given(BaseEstimator):
         self.frequency = frequency
 
     def estimate(self, X, Y, proba=None, random_state=None):
-        return self.frequency
+        return Frequency(self.frequency)
 
 
 class Case(NamedTuple):
@@ -136,7 +136,7 @@ def test_strict_takes_the_percentile_of_layer_1(case, percentile):
     c = naive.label_frequency(Y0, naive.mean_proba(layers[0]), percentile)
     assert states[0].frequency is None
     for state in states[1:]:
-        np.testing.assert_allclose(state.frequency, np.array(c, dtype=float), rtol=1e-12)
+        np.testing.assert_allclose(state.frequency.value, np.array(c, dtype=float), rtol=1e-12)
         np.testing.assert_array_equal(state.bound, naive.strict_bound(Y0, allowed, c))
     assert_follows(states[1:], naive.strict_chain(Y0, allowed, layers, c, 0.5), Y0)
 
@@ -247,9 +247,9 @@ def test_fluid_estimates_in_each_layer(case, percentile):
     estimates = []
     for state, probas in zip(states[1:], layers):
         c = naive.label_frequency(Y0, naive.mean_proba(probas), percentile)
-        np.testing.assert_allclose(state.frequency, np.array(c, dtype=float), rtol=1e-12)
+        np.testing.assert_allclose(state.frequency.value, np.array(c, dtype=float), rtol=1e-12)
         # The last bit of an interpolated percentile decides ties: the estimates of the code go into the comparison.
-        estimates.append(state.frequency.tolist())
+        estimates.append(state.frequency.value.tolist())
     assert_follows(states[1:], naive.fluid_chain(Y0, allowed, layers, estimates, 0.5), Y0)
 
 
@@ -359,7 +359,7 @@ def test_complement_may_take_a_frequency_from_probabilities():
     state = start(imputer, [1, 0, 0, 0])
     assert state.frequency is None
     state = imputer.step(state, column(0.5, 0.4, 0, 0.3))
-    assert state.frequency.tolist() == [0.5]
+    assert state.frequency.value.tolist() == [0.5]
     assert filled(state) == [1, 1, 0, 0]
     assert not state.active.any()
     sure = imputer.step(start(imputer, [1, 0, 0, 0]), column(1.0, 1, 1, 1))  # c = 1: complete before the layer
@@ -412,16 +412,15 @@ def test_keep_labels_estimates_the_frequency_on_the_way(case):
     c = sure_of_complete_labels(Y0, allowed, c)
     before, *after = run(KeepLabels(OutOfBagPercentile(95)), case)
     assert before.frequency is None
-    assert before.details is None
     for state in after:
-        np.testing.assert_allclose(state.frequency, np.array(c, dtype=float), rtol=1e-12)
+        np.testing.assert_allclose(state.frequency.value, np.array(c, dtype=float), rtol=1e-12)
         np.testing.assert_array_equal(state.current, case.observed)
     known = sure_of_complete_labels(Y0, allowed, case.frequency.tolist())
     for state in run(KeepLabels(KnownFrequency(case.frequency)), case):
-        np.testing.assert_array_equal(state.frequency, known)
-        np.testing.assert_array_equal(state.details.low, known)
-        np.testing.assert_array_equal(state.details.high, known)
-        assert state.certain.all()
+        np.testing.assert_array_equal(state.frequency.value, known)
+        np.testing.assert_array_equal(state.frequency.low, known)
+        np.testing.assert_array_equal(state.frequency.high, known)
+        assert state.frequency.certain.all()
 
 
 class Unsure(Given):
@@ -430,8 +429,8 @@ class Unsure(Given):
     def __init__(self, frequency, low, high):
         self.frequency, self.low, self.high = frequency, low, high
 
-    def details(self, X, Y, proba=None, random_state=None):
-        return FrequencyDetails(self.low, self.high, "guessed")
+    def estimate(self, X, Y, proba=None, random_state=None):
+        return Frequency(self.frequency, self.low, self.high, "guessed")
 
 
 @examples(40)
@@ -443,11 +442,11 @@ def test_keep_labels_is_sure_of_labels_that_miss_nothing(case):
     estimator = Unsure(c, low, high)
     for state in run(KeepLabels(estimator), case):
         complete = [not any(allowed[i][j] for i in range(len(Y0))) for j in range(len(Y0[0]))]
-        for ours, guess in ((state.frequency, c), (state.details.low, low), (state.details.high, high)):
+        for ours, guess in ((state.frequency.value, c), (state.frequency.low, low), (state.frequency.high, high)):
             np.testing.assert_array_equal(ours, [1.0 if sure else x for sure, x in zip(complete, guess)])
             assert not ours.flags.writeable
-        assert state.certain.tolist() == complete
-        assert state.details.reason == ("no cell may be missing" if all(complete) else "guessed")
+        assert state.frequency.certain.tolist() == complete
+        assert state.frequency.reason == ("no cell may be missing" if all(complete) else "guessed")
     assert all(values.flags.writeable for values in (c, low, high))
 
 
@@ -455,16 +454,16 @@ def test_keep_labels_is_sure_of_labels_that_miss_nothing(case):
 def test_details_come_with_the_estimate(make):
     arrays = [np.array(values) for values in ([0.5, 0.7], [0.4, 0.7], [0.6, 0.7])]
     state = make(Unsure(*arrays)).begin(None, np.array([[1, 1], [0, 0]]))
-    np.testing.assert_array_equal([state.frequency, state.details.low, state.details.high], arrays)
-    assert state.details.reason == "guessed"
-    assert state.certain.tolist() == [False, True]
+    np.testing.assert_array_equal(state.frequency[:3], arrays)
+    assert state.frequency.reason == "guessed"
+    assert state.frequency.certain.tolist() == [False, True]
     assert all(values.flags.writeable for values in arrays)
     with pytest.raises(ValueError, match="read-only"):
-        state.details.low[0] = 0.1
+        state.frequency.low[0] = 0.1
     with pytest.raises(ValueError, match="read-only"):
-        state.details.high[0] = 0.9
+        state.frequency.high[0] = 0.9
     after = make(Unsure(*arrays)).step(state, np.full((1, 2, 2), 0.9))
-    np.testing.assert_array_equal(after.certain, [False, True])
+    np.testing.assert_array_equal(after.frequency.certain, [False, True])
 
 
 @pytest.mark.parametrize("make", [KeepLabels, StrictLabelComplement, FluidLabelAddition, LabelComplement])
@@ -473,9 +472,9 @@ def test_without_details_nothing_is_certain(make):
         imputer = make(estimator)
         state = imputer.step(imputer.begin(None, np.array([[1, 1], [0, 0]])), np.full((1, 2, 2), 0.9))
         assert state.frequency is not None
-        assert state.details is None
-        assert state.certain.tolist() == [False, False]
-    assert LabelState.start([[1, 0, 1]]).certain.tolist() == [False] * 3
+        assert state.frequency.low is None
+        assert state.frequency.certain.tolist() == [False, False]
+    assert LabelState.start([[1, 0, 1]]).frequency is None
 
 
 class ByName(Given):
@@ -486,7 +485,7 @@ class ByName(Given):
 
     def estimate(self, X, Y, proba=None, random_state=None):
         assert (proba is not None) == self.uses_proba
-        return [self.frequency[name] for name in Y.columns]
+        return Frequency(np.array([self.frequency[name] for name in Y.columns]))
 
 
 @pytest.mark.parametrize("uses_proba", [True, False])
@@ -496,7 +495,7 @@ def test_estimators_see_the_names_of_labels(make, uses_proba):
     state = imputer.begin(None, np.array([[1, 1], [0, 0]]), label_names=["b", ("a", 1)])
     assert state.label_names == ["b", ("a", 1)]
     state = imputer.step(state, np.full((1, 2, 2), 0.9))
-    assert state.frequency.tolist() == [0.5, 0.25]
+    assert state.frequency.value.tolist() == [0.5, 0.25]
     assert state.label_names == ["b", ("a", 1)]
 
 
@@ -508,7 +507,7 @@ def test_cells_known_to_be_negative_are_hidden_from_the_estimator():
 
         def estimate(self, X, Y, proba=None, random_state=None):
             seen.append(proba)
-            return [0.5, 0.5]
+            return Frequency(np.array([0.5, 0.5]))
 
     imputer = KeepLabels(Listens(None))
     observed = np.array([[1, 0], [0, 1], [0, 0]])
@@ -547,8 +546,9 @@ def assert_same(state, other):
     """Check that two states are equal in all they say."""
     for field in fields(state):
         ours, theirs = getattr(state, field.name), getattr(other, field.name)
-        if isinstance(ours, FrequencyDetails):
+        if isinstance(ours, Frequency):
             assert ours.reason == theirs.reason
+            np.testing.assert_array_equal(ours.value, theirs.value, err_msg="value")
             np.testing.assert_array_equal(ours.low, theirs.low, err_msg="low")
             np.testing.assert_array_equal(ours.high, theirs.high, err_msg="high")
         else:
@@ -557,7 +557,7 @@ def assert_same(state, other):
 
 def arrays_of(state):
     """Return the arrays of a state, and of its details, by name."""
-    values = vars(state) | ({} if state.details is None else state.details._asdict())
+    values = vars(state) | ({} if state.frequency is None else state.frequency._asdict())
     return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
@@ -597,7 +597,7 @@ def test_invariants(imputer, case):
             if isinstance(imputer, StrictLabelComplement):
                 assert (after.current.sum(axis=0) <= np.maximum(after.bound, n_observed)).all()
                 np.testing.assert_array_equal(after.bound, np.floor(after.bound))
-    accepted = imputer.accept(states[-1], case.layers[-1])
+    accepted = imputer.accept(states[-1].counts, case.layers[-1])
     assert accepted.shape == case.observed.shape
     assert accepted.dtype == bool
 
@@ -659,7 +659,7 @@ def test_labels_without_a_frequency_are_left_alone(make, c):
     assert state.bound.tolist() == [1.0, 2.0]
     after = imputer.step(state, np.ones((1, 3, 2)))
     assert after.imputed.any(axis=0).tolist() == [False, True]
-    assert not imputer.accept(after, np.ones((1, 5, 2)))[:, 0].any()
+    assert not imputer.accept(after.counts, np.ones((1, 5, 2)))[:, 0].any()
     assert imputer.frequency_in(after, after)[0] == 1.0
 
 
@@ -768,7 +768,12 @@ def accepted(imputer, c, *forests):
     if c is not None:
         imputer = clone(imputer).set_params(frequency=KnownFrequency(c))
     state = imputer.step(start(imputer, [1, 0, 0, 0]), column(1, 0, 0, 0))
-    return imputer.accept(state, np.concatenate([column(*forest) for forest in forests])).astype(int).ravel().tolist()
+    return (
+        imputer.accept(state.counts, np.concatenate([column(*forest) for forest in forests]))
+        .astype(int)
+        .ravel()
+        .tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -800,7 +805,7 @@ def test_a_label_that_was_never_observed_is_not_accepted(make):
     before = start(imputer, [0, 0, 0])
     after = imputer.step(before, column(1, 1, 1))
     assert filled(after) == [0, 0, 0]
-    assert imputer.accept(after, column(1, 1)).ravel().tolist() == [False, False]
+    assert imputer.accept(after.counts, column(1, 1)).ravel().tolist() == [False, False]
 
 
 @pytest.mark.parametrize("make", [StrictLabelComplement, FluidLabelAddition, LabelComplement])
@@ -814,7 +819,7 @@ def test_fluid_treats_new_rows_as_those_of_training():
     imputer = FluidLabelAddition()
     state = imputer.step(start(imputer, [1, 0, 0]), column(0.0, 0.9, 0.1))
     state = imputer.step(state, column(0.8, 0.9, 0.1))
-    new = imputer.accept(state, column(0.8, 0.9, 0.1)).ravel().tolist()
+    new = imputer.accept(state.counts, column(0.8, 0.9, 0.1)).ravel().tolist()
     assert new[1:] == state.imputed.ravel().tolist()[1:]
 
 

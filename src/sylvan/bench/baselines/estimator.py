@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features
-from sylvan.labels.table import Targets, check_rows, check_same_order, check_targets, dense_labels
+from sylvan._validation import check_features, check_rows, check_same_order
+from sylvan.labels.table import TargetForm, Targets, complete_targets
 
 
 class LabelLearner(ClassifierMixin, BaseEstimator):
@@ -20,7 +20,7 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
 
     classes_: Any
     n_labels_: int
-    _kind: str
+    _form: TargetForm
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -46,18 +46,17 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         rows = self._check_X(X, reset=True)
         targets = self._check_y(y)
-        check_same_order(X, getattr(y, "index", None))
-        check_rows(rows.shape[0], targets)
-        self._learn(rows, dense_labels(targets))
-        if targets.names is not None:
-            self.label_names_in_ = targets.names
-        self._kind = targets.kind
-        self.n_labels_ = targets.n_labels
-        self.classes_ = targets.classes
+        check_same_order(X, targets.index)
+        check_rows(rows.shape[0], targets.n_rows)
+        self._learn(rows, targets.recorded)
+        if targets.form.names is not None:
+            self.label_names_in_ = targets.form.names
+        self._form = targets.form
+        self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         return self
 
     def _check_y(self, y: Any) -> Targets:
-        return check_targets(y)
+        return complete_targets(y)
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
         return complete_features(self, X, reset=reset)
@@ -77,28 +76,20 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
         check_is_fitted(self, "classes_")
-        proba = self._label_proba(self._check_X(X))
-        if self._kind == "binary":
-            return np.column_stack([1.0 - proba[:, 0], proba[:, 0]])
-        if self._kind == "multiclass":
-            # A row of which no class is thought possible: all are alike.
-            proba = np.where(proba.sum(axis=1, keepdims=True) > 0.0, proba, 1.0)
-            proba = proba / proba.sum(axis=1, keepdims=True)
-        return proba
+        return self._form.proba(self._label_proba(self._check_X(X)))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return 0/1 labels for multi-label targets, else the most probable class."""
-        proba = self.predict_proba(X)
-        if self._kind == "multilabel":
-            return self._decide(proba).astype(np.int64)
-        if self._kind == "binary":
-            return self.classes_[self._decide(proba[:, 1:])[:, 0].astype(np.intp)]
-        return self.classes_[proba.argmax(axis=1)]
+        check_is_fitted(self, "classes_")
+        proba = self._label_proba(self._check_X(X))
+        if self._form.has_many_classes:
+            return self._form.predict(proba)
+        return self._form.predict(self._decide(proba).astype(float))
 
 
 def forget(estimator: Any) -> None:
     """Drop what an earlier fit left, so that a fit that fails leaves no mixture of the two."""
-    for name in [name for name in vars(estimator) if name.endswith("_") or name == "_kind"]:
+    for name in [name for name in vars(estimator) if name.endswith("_") or name == "_form"]:
         delattr(estimator, name)
 
 

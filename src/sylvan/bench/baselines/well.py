@@ -11,11 +11,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_random_state
 
 from sylvan._messages import warn_user
-from sylvan._validation import check_choice, check_integer, check_number
+from sylvan._validation import check_choice, check_integer, check_number, check_rows, check_same_order
 from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, forget
 from sylvan.bench.baselines.mlknn import MLkNN, nearest_rows
 from sylvan.labels.frequency import TIcE
-from sylvan.labels.table import Targets, check_rows, check_same_order, check_weak_labels
+from sylvan.labels.table import Targets, read_targets
 
 _MEDIAN_ROWS = 5000  # rows whose distances give the median
 _ALPHAS = 10.0 ** np.arange(-3.0, 4.5, 0.5)  # where "auto" looks first
@@ -132,9 +132,9 @@ class WELL(BaseEstimator):
         if y is None:
             raise ValueError("This WELL estimator requires y to be passed, but the target y is None.")
         rows = complete_features(self, X, reset=True)
-        weak = check_weak_labels(y)
-        check_same_order(X, weak.index)
-        check_rows(rows.shape[0], weak.targets)
+        targets = read_targets(y)
+        check_same_order(X, targets.index)
+        check_rows(rows.shape[0], targets.n_rows)
         auto = isinstance(self.alpha, str)
         if auto:
             check_choice("alpha", self.alpha, ("auto",))
@@ -145,12 +145,12 @@ class WELL(BaseEstimator):
             raise ValueError(f"WELL needs similar rows: at least 2, got n_samples={rows.shape[0]}.")
         rng = check_random_state(self.random_state)
         graph = self._make_graph(dense(rows), rng)
-        Y = weak.observed
-        if weak.targets.kind == "multiclass":
+        Y = targets.recorded
+        if targets.form.has_many_classes:
             soft, complete, alpha = Y.astype(np.float64), Y.copy(), np.full(Y.shape[1], np.nan)
         else:
             if auto:
-                self.frequency_ = TIcE().estimate(rows, Y, random_state=rng)
+                self.frequency_ = TIcE().estimate(rows, Y, random_state=rng).value
                 alpha = np.array([_choose_alpha(graph, y, beta, c) for y, c in zip(Y.T, self.frequency_)])
             else:
                 alpha = np.full(Y.shape[1], float(self.alpha))
@@ -387,7 +387,7 @@ class WELLkNN(LabelLearner):
         self.random_state = random_state
 
     def _check_y(self, y: Any) -> Targets:
-        return check_weak_labels(y).targets
+        return read_targets(y)
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1)

@@ -8,10 +8,10 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_number
+from sylvan._validation import check_number, check_proba
 from sylvan.kernels.binormal import binormal_likelihood
-from sylvan.labels.frequency.reading import read_labels, read_proba
-from sylvan.labels.state import FrequencyDetails
+from sylvan.labels.state import Frequency
+from sylvan.labels.table import read_labels
 
 _GRID = np.geomspace(0.08, 1.0, 41)  # values of c
 _LOG_GRID = np.log(_GRID)
@@ -77,7 +77,7 @@ class BinormalFrequency(BaseEstimator):
 
     Notes
     -----
-    Not published in this form. `details` gives intervals and says in words how it was decided.
+    Not published in this form.
 
     References
     ----------
@@ -95,9 +95,9 @@ class BinormalFrequency(BaseEstimator):
     >>> truth = rng.random((4000, 2)) < 0.3
     >>> Y = (truth & (rng.random((4000, 2)) < [0.9, 0.4])).astype(int)
     >>> proba = 1 / (1 + np.exp(1 - 3 * truth + rng.normal(size=truth.shape)))  # any order will do
-    >>> BinormalFrequency().estimate(None, Y, proba=proba).round(1)
+    >>> BinormalFrequency().estimate(None, Y, proba=proba).value.round(1)
     array([0.9, 0.4])
-    >>> BinormalFrequency(within=(0.6, 1)).estimate(None, Y, proba=proba).round(1)
+    >>> BinormalFrequency(within=(0.6, 1)).estimate(None, Y, proba=proba).value.round(1)
     array([0.9, 0.6])
     """
 
@@ -108,8 +108,8 @@ class BinormalFrequency(BaseEstimator):
         self.trust = trust
         self.level = level
 
-    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
-        """Return c of each label, NaN for a label without positives.
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
+        """Return c of each label with its interval, NaN for a label without positives, and why labels share it or not.
 
         Parameters
         ----------
@@ -119,26 +119,19 @@ class BinormalFrequency(BaseEstimator):
         random_state : ignored
         """
         found, limits = self._read(Y, proba)
-        return _within(np.exp(found.chances @ _LOG_GRID), found.recorded, limits)
-
-    def details(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> FrequencyDetails:
-        """Return an interval for c of each label, and why labels share a value or not.
-
-        Parameters are those of `estimate`.
-        """
-        found, limits = self._read(Y, proba)
         c = _within(np.exp(found.chances @ _LOG_GRID), found.recorded, limits)
         tail = 0.5 * (1.0 - self.level)
-        low, high = (_within(_quantiles(found.chances, at), found.recorded, limits) for at in (tail, 1.0 - tail))
+        ends = [_within(_quantiles(found.chances, at), found.recorded, limits) for at in (tail, 1.0 - tail)]
         narrow = ~np.isnan(c) & (_allowed(limits).sum(axis=1) == 1)  # too narrow for the grid to say more
-        low, high = np.where(narrow, np.clip(found.recorded, *limits), low), np.where(narrow, limits[1], high)
-        return FrequencyDetails(np.fmin(low, c), np.fmax(high, c), self._reason(found, limits))
+        low, high = np.where(narrow, np.clip(found.recorded, *limits), ends[0]), np.where(narrow, limits[1], ends[1])
+        return Frequency(c, np.fmin(low, c), np.fmax(high, c), self._reason(found, limits, *ends))
 
     def _read(self, Y: Any, proba: Any) -> tuple[Reading, np.ndarray]:
         check_number("trust", self.trust, 0.0, 1.0)
         check_number("level", self.level, 0.0, 1.0)
-        observed, names = read_labels(Y)
-        proba = read_proba(type(self).__name__, proba, observed.shape)
+        targets = read_labels(Y)
+        observed, names = targets.recorded, None if targets.form.names is None else targets.form.label_names
+        proba = check_proba(type(self).__name__, proba, observed.shape)
         limits = read_limits(self.within, observed.shape[1], names)
         likelihood = np.array([label_likelihood(y, p) for y, p in zip(observed.T, proba.T)])
         there = np.isfinite(likelihood).any(axis=1)
@@ -154,8 +147,7 @@ class BinormalFrequency(BaseEstimator):
         recorded = (observed & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
         return Reading(chances, recorded, float(by_spread @ _SPREADS), differ), limits
 
-    def _reason(self, found: Reading, limits: np.ndarray) -> str:
-        tail = 0.5 * (1.0 - self.level)
+    def _reason(self, found: Reading, limits: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
         there = ~np.isnan(found.chances[:, 0])
         given = limits[0] == limits[1]
         if given.all():
@@ -175,7 +167,7 @@ class BinormalFrequency(BaseEstimator):
             text += "; some are given"
         elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():
             text += "; kept within the given limits"
-        low, high = (_within(_quantiles(found.chances, at), found.recorded, limits)[there] for at in (tail, 1.0 - tail))
+        low, high = low[there], high[there]
         typical = np.argsort(high / low, kind="stable")[(len(low) - 1) // 2]
         if high[typical] > _WIDE * low[typical] and not given.any():
             between = f"from {low[typical]:.2f} to {high[typical]:.2f}"

@@ -1,9 +1,4 @@
-"""Estimators of the label frequency c = P(observed | positive): how often is a positive label written down?
-
-All have `estimate(X, Y, proba=None, random_state=None)`, which returns c of each label: a number in (0, 1], or NaN
-where nothing can be said. `uses_proba` says whether it takes out-of-sample probabilities. TIcE, which takes features,
-has a file of its own.
-"""
+"""Label frequencies that are known, or simple rates among rows that a model is sure of."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,9 +7,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_integer, check_number
-from sylvan.labels.frequency.reading import read_labels, read_proba
-from sylvan.labels.state import FrequencyDetails
+from sylvan._validation import check_integer, check_number, check_proba
+from sylvan.labels.state import Frequency
+from sylvan.labels.table import read_labels
 
 
 class OutOfBagPercentile(BaseEstimator):
@@ -38,7 +33,7 @@ class OutOfBagPercentile(BaseEstimator):
     >>> from sylvan.labels.frequency.rates import OutOfBagPercentile
     >>> Y = np.array([[1, 0], [1, 0], [0, 0], [1, 0]])
     >>> proba = np.array([[0.6, 0.1], [0.5, 0.2], [0.9, 0.1], [0.3, 0.0]])
-    >>> OutOfBagPercentile(percentile=50).estimate(None, Y, proba=proba)
+    >>> OutOfBagPercentile(percentile=50).estimate(None, Y, proba=proba).value
     array([0.5, nan])
     """
 
@@ -47,8 +42,8 @@ class OutOfBagPercentile(BaseEstimator):
     def __init__(self, percentile: float = 95) -> None:
         self.percentile = percentile
 
-    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
-        """Return c of each label.
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
+        """Return the frequency c of each label.
 
         Parameters
         ----------
@@ -61,18 +56,18 @@ class OutOfBagPercentile(BaseEstimator):
 
         Returns
         -------
-        c : ndarray of shape (n_labels,)
-            In (0, 1]; NaN for a label that no row has, and where the percentile is 0.
+        Frequency
+            Its value is in (0, 1]; NaN for a label that no row has, and where the percentile is 0.
         """
         check_number("percentile", self.percentile, 0.0, 100.0)
-        observed, _ = read_labels(Y)
-        proba = read_proba("OutOfBagPercentile", proba, observed.shape)
+        observed = read_labels(Y).recorded
+        proba = check_proba("OutOfBagPercentile", proba, observed.shape)
         c = np.full(observed.shape[1], np.nan)
         for label, column in enumerate(proba.T):
             known = column[observed[:, label] & ~np.isnan(column)]
             if len(known):
                 c[label] = np.percentile(known, self.percentile)
-        return np.where(c > 0.0, c, np.nan)
+        return Frequency(np.where(c > 0.0, c, np.nan))
 
 
 class KnownFrequency(BaseEstimator):
@@ -89,9 +84,9 @@ class KnownFrequency(BaseEstimator):
     >>> import pandas as pd
     >>> from sylvan.labels.frequency.rates import KnownFrequency
     >>> Y = pd.DataFrame({"rain": [1, 0, 0], "snow": [0, 0, 1]})
-    >>> KnownFrequency({"snow": 0.8, "rain": 0.5}).estimate(None, Y)
+    >>> KnownFrequency({"snow": 0.8, "rain": 0.5}).estimate(None, Y).value
     array([0.5, 0.8])
-    >>> KnownFrequency(0.7).estimate(None, Y)
+    >>> KnownFrequency(0.7).estimate(None, Y).value
     array([0.7, 0.7])
     """
 
@@ -100,8 +95,8 @@ class KnownFrequency(BaseEstimator):
     def __init__(self, frequency: Any) -> None:
         self.frequency = frequency
 
-    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
-        """Return c of each label.
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
+        """Return the frequency c of each label.
 
         Parameters
         ----------
@@ -111,15 +106,16 @@ class KnownFrequency(BaseEstimator):
 
         Returns
         -------
-        c : ndarray of shape (n_labels,)
+        Frequency
+            An interval without width.
         """
-        observed, names = read_labels(Y)
-        labels = list(range(observed.shape[1])) if names is None else names
+        form = read_labels(Y).form
+        labels = form.label_names
         frequency = self.frequency
         if isinstance(frequency, (Mapping, pd.Series)):
             absent = [label for label in labels if label not in frequency]
             if absent:
-                hint = "" if names else " Y has no column names: pass one number for each column, in their order."
+                hint = " Y has no column names: pass a number for each, in their order." if form.names is None else ""
                 raise ValueError(f"frequency says nothing of the labels {absent}.{hint}")
             frequency = [frequency[label] for label in labels]
         try:
@@ -132,12 +128,7 @@ class KnownFrequency(BaseEstimator):
         wrong = np.flatnonzero(~((c > 0.0) & (c <= 1.0)))
         if len(wrong):
             raise ValueError(f"frequency must lie in (0, 1], got {c[wrong[0]]} for label {labels[wrong[0]]!r}.")
-        return c
-
-    def details(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> FrequencyDetails:
-        """Return what is known as an interval without width; parameters as in `estimate`."""
-        c = self.estimate(X, Y)
-        return FrequencyDetails(c, c, "given")
+        return Frequency(c, c, c, "given")
 
 
 class TopRate(BaseEstimator):
@@ -166,7 +157,7 @@ class TopRate(BaseEstimator):
     >>> from sylvan.labels.frequency import TopRate
     >>> observed = np.array([[1], [0], [1], [1], [0], [0], [0], [0]])
     >>> p = np.array([[0.9], [0.8], [0.7], [0.6], [0.3], [0.2], [0.1], [0.1]])
-    >>> TopRate(min_rows=4).estimate(None, observed, proba=p)
+    >>> TopRate(min_rows=4).estimate(None, observed, proba=p).value
     array([0.75])
     """
 
@@ -176,7 +167,7 @@ class TopRate(BaseEstimator):
         self.min_rows = min_rows
         self.pooled = pooled
 
-    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label, NaN for a label without positives.
 
         Parameters
@@ -187,13 +178,13 @@ class TopRate(BaseEstimator):
         random_state : ignored
         """
         check_integer("min_rows", self.min_rows, 1)
-        observed, _ = read_labels(Y)
-        proba = read_proba("TopRate", proba, observed.shape)
+        observed = read_labels(Y).recorded
+        proba = check_proba("TopRate", proba, observed.shape)
         if self.pooled:
             rates = np.full(observed.shape[1], self._best_rate(observed.ravel(), proba.ravel()))
         else:
             rates = np.array([self._best_rate(y, p) for y, p in zip(observed.T, proba.T)])
-        return np.where(observed.any(axis=0), rates, np.nan)
+        return Frequency(np.where(observed.any(axis=0), rates, np.nan))
 
     def _best_rate(self, observed: np.ndarray, proba: np.ndarray) -> float:
         order = np.argsort(-proba, kind="stable")

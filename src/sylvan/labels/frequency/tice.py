@@ -9,7 +9,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 
 from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number
 from sylvan.kernels.tice import estimate_frequency
-from sylvan.labels.frequency.reading import read_labels
+from sylvan.labels.state import Frequency
+from sylvan.labels.table import read_labels
 
 _FEWEST_ROWS = 4  # with fewer there is nothing to split
 _MAX_BINS = 255  # one byte per value, and one code for missing ones
@@ -87,7 +88,7 @@ class TIcE(BaseEstimator):
     >>> positive = rng.random(2000) < 0.3
     >>> X = rng.normal(size=(2000, 5)) + 5 * positive[:, None]
     >>> Y = (positive & (rng.random(2000) < 0.5)).astype(int)
-    >>> TIcE(random_state=0).estimate(X, Y).round(2)
+    >>> TIcE(random_state=0).estimate(X, Y).value.round(2)
     array([0.46])
     """
 
@@ -117,7 +118,7 @@ class TIcE(BaseEstimator):
         self.scale = scale
         self.random_state = random_state
 
-    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> np.ndarray:
+    def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label.
 
         Parameters
@@ -135,12 +136,12 @@ class TIcE(BaseEstimator):
         c : ndarray of shape (n_labels,)
             In (0, 1]; NaN for a label that no row has.
         """
-        return np.array([result.c for result in self.results(X, Y, random_state)])
+        return Frequency(np.array([result.c for result in self.results(X, Y, random_state)]))
 
     def results(self, X: Any, Y: Any, random_state: Any = None) -> list[TIcEResult]:
         """Return all that was found, label by label; parameters as in `estimate`."""
         self._check_parameters()
-        observed, _ = read_labels(Y)
+        observed = read_labels(Y).recorded
         if X is None:
             raise ValueError("TIcE estimates from features: X is needed, got None.")
         holder = NameHolder()

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.frequency.rates import OutOfBagPercentile
-from sylvan.labels.impute import bounds
 from sylvan.labels.impute.bounds import FrequencyImputer
-from sylvan.labels.state import LabelState, known_frequency, mean_of
+from sylvan.labels.state import LabelCounts, LabelState, mean_of
 
 
 class FluidLabelAddition(FrequencyImputer):
@@ -49,22 +49,21 @@ class FluidLabelAddition(FrequencyImputer):
         p = mean_of(probas)
         if self._estimator().uses_proba:
             state = self._estimate(state, p)
-        imputed = state.candidates & state.active & self._accept(state, p)
-        return state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound)
+        imputed = state.candidates & state.active & self._accept(state.counts, p)
+        return state.advance(imputed, state.active)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return c as estimated from the layer's own probabilities."""
         if self._estimator().uses_proba:
-            return known_frequency(after)
+            return after.counts.known_frequency
         return super().frequency_in(trained, after)
 
-    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+    def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows pass the threshold; a label without candidates in training may have some here."""
-        return (state.active | ~state.candidates.any(axis=0)) & self._accept(state, mean_of(probas))
+        return (counts.active | (counts.n_candidates == 0)) & self._accept(counts, mean_of(probas))
 
-    def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
-        known = bounds.has_estimate(state)
-        return known & (p > self.threshold * np.where(known, np.asarray(state.frequency), 1.0))
+    def _accept(self, counts: LabelCounts, p: np.ndarray) -> np.ndarray:
+        return counts.has_estimate & (p > self.threshold * counts.known_frequency)
 
-    def _published(self) -> Any:
+    def _published(self) -> FrequencyEstimator:
         return OutOfBagPercentile()

@@ -1,14 +1,14 @@
 """The imputer that imputes nothing."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan._messages import warn_user
-from sylvan.labels.state import FrequencyDetails, LabelState, known_frequency, mean_of, with_estimate
+from sylvan.labels.contracts import FrequencyEstimator
+from sylvan.labels.state import Frequency, LabelCounts, LabelState, mean_of
 
 
 class KeepLabels(BaseEstimator):
@@ -21,16 +21,13 @@ class KeepLabels(BaseEstimator):
         `label_frequency_` and `decision_threshold="calibrated"`; the labels stay as they are.
     """
 
-    def __init__(self, frequency: Any = None) -> None:
+    imputes: ClassVar[bool] = False
+
+    def __init__(self, frequency: FrequencyEstimator | None = None) -> None:
         self.frequency = frequency
 
     def begin(
-        self,
-        X: Any,
-        observed: np.ndarray,
-        candidates: np.ndarray | None = None,
-        random_state: Any = None,
-        label_names: Sequence[Any] | None = None,
+        self, X: Any, observed: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
     ) -> LabelState:
         """Return the state before layer 1; no label is active."""
         state = LabelState.start(observed, candidates, label_names)
@@ -42,43 +39,40 @@ class KeepLabels(BaseEstimator):
             )
         if self.frequency is None or self.frequency.uses_proba:
             return state
-        return self._estimated(state, X=X, random_state=random_state)
+        return self._estimated(self.frequency, state, X=X, random_state=random_state)
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Return the same labels; after layer 1 with their frequency, if it was asked for."""
         if state.frequency is None and self.frequency is not None:
-            state = self._estimated(state, proba=mean_of(probas))
+            may_miss = state.candidates.any(axis=0)
+            # Cells that are known to be absent say nothing of how often positives are missed.
+            proba = np.where((state.observed | state.candidates) & may_miss, mean_of(probas), np.nan)
+            state = self._estimated(self.frequency, state, proba=proba)
         return state.advance(state.imputed, state.active)
 
-    def _estimated(self, state: LabelState, *, proba: np.ndarray | None = None, **given: Any) -> LabelState:
+    def _estimated(self, estimator: FrequencyEstimator, state: LabelState, **given: Any) -> LabelState:
         """Return the state with c; a label of which no cell may be missing has c = 1."""
-        may_miss = state.candidates.any(axis=0)
+        may_miss = state.counts.n_candidates > 0
         ones = np.ones(state.observed.shape[1])
         if not may_miss.any():
-            return replace(state, frequency=ones, details=FrequencyDetails(ones, ones, "no cell may be missing"))
-        if proba is not None:  # cells that are known to be negative say nothing of how often positives are missed
-            proba = np.where((state.observed | state.candidates) & may_miss, proba, np.nan)
-        state = with_estimate(self.frequency, state, proba=proba, **given)
-        _warn_impossible(state)
-        if may_miss.all():
-            return state
-        details = state.details
-        if details is not None:
-            details = details._replace(low=np.where(may_miss, details.low, 1), high=np.where(may_miss, details.high, 1))
-        return replace(state, frequency=np.where(may_miss, np.asarray(state.frequency), 1.0), details=details)
+            return replace(state, frequency=Frequency(ones, ones, ones, "no cell may be missing"))
+        state = state.estimated(estimator, **given)
+        assert state.frequency is not None
+        _warn_impossible(state, state.frequency.value)
+        return state if may_miss.all() else replace(state, frequency=state.frequency.where(may_miss))
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the estimated frequency, 1 where there is none."""
-        return known_frequency(after)
+        return after.counts.known_frequency
 
-    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+    def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say what would be predicted: p > 0.5, or 0.5 times the frequency if it is known."""
-        return mean_of(probas) > 0.5 * known_frequency(state)
+        return mean_of(probas) > 0.5 * counts.known_frequency
 
 
-def _warn_impossible(state: LabelState) -> None:
+def _warn_impossible(state: LabelState, frequency: np.ndarray) -> None:
     """Warn of frequencies that would make more positives than there are rows."""
-    frequency, share = np.asarray(state.frequency), state.observed.mean(axis=0)
+    share = state.observed.mean(axis=0)
     wrong = np.flatnonzero(frequency < share - 1e-9)  # False for NaN
     if len(wrong):
         at = int(wrong[0])

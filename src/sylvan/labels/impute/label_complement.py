@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.frequency.tice import TIcE
-from sylvan.labels.impute import bounds
 from sylvan.labels.impute.bounds import FrequencyImputer
-from sylvan.labels.state import LabelState, mean_of
+from sylvan.labels.state import LabelCounts, LabelState, mean_of
 
 
 class LabelComplement(FrequencyImputer):
@@ -51,13 +51,13 @@ class LabelComplement(FrequencyImputer):
             state = self._estimate(state, mean_of(probas))
         agreed = state.candidates & (probas >= self.threshold).all(axis=0)
         imputed = np.where(state.active, agreed, state.imputed)
-        return self._settle(state.advance(imputed, state.active, frequency=state.frequency, bound=state.bound))
+        return self._settle(state.advance(imputed, state.active))
 
-    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+    def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows all forests agree on."""
-        return bounds.has_estimate(state) & (probas >= self.threshold).all(axis=0)
+        return counts.has_estimate & (probas >= self.threshold).all(axis=0)
 
-    def _published(self) -> Any:
+    def _published(self) -> FrequencyEstimator:
         return TIcE(min_t=5)
 
     def _settle(self, state: LabelState) -> LabelState:

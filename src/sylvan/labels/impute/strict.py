@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from sylvan._validation import check_choice
+from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.frequency.rates import OutOfBagPercentile
-from sylvan.labels.impute import bounds
 from sylvan.labels.impute.bounds import FrequencyImputer
-from sylvan.labels.state import LabelState, mean_of
+from sylvan.labels.state import LabelCounts, LabelState, mean_of
 
 
 class StrictLabelComplement(FrequencyImputer):
@@ -56,7 +56,7 @@ class StrictLabelComplement(FrequencyImputer):
         if state.frequency is None:
             state = self._estimate(state, p)
         assert state.bound is not None
-        wanted = state.candidates & self._accept(state, p)
+        wanted = state.candidates & self._accept(state.counts, p)
         room = (state.bound - state.observed.sum(axis=0)).astype(int)
         imputed, active = state.imputed, state.active.copy()
         for j in np.flatnonzero(state.active):
@@ -65,18 +65,17 @@ class StrictLabelComplement(FrequencyImputer):
             imputed[:, j] = False
             imputed[best, j] = True
             active[j] = len(best) < room[j]
-        return state.advance(imputed, active, frequency=state.frequency, bound=state.bound)
+        return state.advance(imputed, active)
 
-    def accept(self, state: LabelState, probas: np.ndarray) -> np.ndarray:
+    def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows pass the threshold; the bound is for the training rows."""
-        return self._accept(state, mean_of(probas))
+        return self._accept(counts, mean_of(probas))
 
-    def _accept(self, state: LabelState, p: np.ndarray) -> np.ndarray:
-        known = bounds.has_estimate(state)
-        scale = np.where(known, np.asarray(state.frequency), 1.0) if self.threshold_on == "scaled" else 1.0
-        return known & (np.minimum(p / scale, 1.0) > self.threshold)
+    def _accept(self, counts: LabelCounts, p: np.ndarray) -> np.ndarray:
+        scale = counts.known_frequency if self.threshold_on == "scaled" else 1.0
+        return counts.has_estimate & (np.minimum(p / scale, 1.0) > self.threshold)
 
-    def _published(self) -> Any:
+    def _published(self) -> FrequencyEstimator:
         return OutOfBagPercentile()
 
     def _settle(self, state: LabelState) -> LabelState:

@@ -1,0 +1,157 @@
+"""The parameters of a cascade, checked and put together before anything is grown."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from sylvan._validation import check_integer, check_number
+from sylvan.cascade.augment.none import NoFeatures
+from sylvan.cascade.contracts import Augmenter, Forest, LayerRecord, LengthControl, Refiner, parts_of
+from sylvan.cascade.length import FixedLength
+from sylvan.labels.contracts import Calibrator, LabelImputer
+from sylvan.labels.impute import KeepLabels
+from sylvan.labels.table import TargetForm
+from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts of a cascade, checked."""
+
+    forests: Callable[[int], list[Forest]]
+    augment: Augmenter
+    impute: LabelImputer
+    length: LengthControl
+    crossover: bool
+    max_layers: int
+    measure: Measure
+    cumulative: bool
+    average_layers: bool
+    calibrate: Calibrator | None
+    separate_forests: bool
+    score_folds: int | None
+    n_jobs: int | None
+    describe: bool = True  # whether the rules of the last layer are wanted, which no layer reads
+
+
+NO_FREQUENCY = (
+    "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
+    "impute=KeepLabels(frequency=OutOfBagPercentile())."
+)
+
+
+def make_plan(settings: Any, form: TargetForm) -> Plan:
+    """Check the parameters of a cascade (`settings`) for targets of this form, and put its parts together."""
+    forests = _forests_of(settings.forests, settings.crossover)
+    forests(1)
+    _check_threshold(settings.decision_threshold, settings.calibrate)
+    calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
+    augment = NoFeatures() if settings.augment is None else settings.augment
+    impute = KeepLabels() if settings.impute is None else settings.impute
+    length = FixedLength() if settings.length is None else settings.length
+    _check_parts(augment, impute, length, settings.calibrate, settings.scanning)
+    if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
+        raise ValueError(NO_FREQUENCY)
+    getattr(augment, "check_parameters", lambda: None)()
+    for part in parts_of(augment):
+        getattr(part, "check_parameters", lambda: None)()
+    measure = default_measure(form) if settings.scoring is None else get_measure(settings.scoring)
+    if settings.separate_forests and isinstance(augment, Refiner):
+        raise ValueError(
+            f"{type(augment).__name__} refines what one set of forests says, so that it cannot work with "
+            "separate_forests=True, where other forests predict than make features."
+        )
+    length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
+    return Plan(
+        forests,
+        clone(augment),
+        clone(impute),
+        clone(length),
+        crossover=bool(settings.crossover),
+        max_layers=check_integer("max_layers", settings.max_layers, 1, 10_000),
+        measure=measure,
+        cumulative=bool(settings.cumulative),
+        average_layers=bool(settings.average_layers),
+        calibrate=None if settings.calibrate is None else clone(settings.calibrate),
+        separate_forests=bool(settings.separate_forests),
+        score_folds=None if settings.score_folds is None else check_integer("score_folds", settings.score_folds, 2),
+        n_jobs=settings.n_jobs,
+    )
+
+
+def _check_parts(augment: Any, impute: Any, length: Any, calibrate: Any, scanning: Any) -> None:
+    """Refuse parts that are none."""
+    for name, part, method in (
+        ("augment", augment, "fit_transform"),
+        ("impute", impute, "step"),
+        ("length", length, "should_stop"),
+        ("calibrate", calibrate, "given_unrecorded"),
+    ):
+        if name == "calibrate" and part is None:
+            continue
+        if isinstance(part, type):
+            raise TypeError(f"{name} must be an instance, got the class {part.__name__}: write {part.__name__}().")
+        if not hasattr(part, method):
+            raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
+    if scanning is not None and (isinstance(scanning, type) or not hasattr(scanning, "trace_importances")):
+        hint = f" Write MultiGrainedScanning({scanning!r})." if isinstance(scanning, (tuple, int)) else ""
+        raise TypeError(
+            f"scanning must be None or MultiGrainedScanning(...) of sylvan.cascade.scanning, got {scanning!r}.{hint}"
+        )
+
+
+def _check_threshold(threshold: Any, calibrate: Any) -> None:
+    if not isinstance(threshold, str):
+        check_number("decision_threshold", threshold, 0.0, 1.0)
+    elif threshold not in ("calibrated", "learned"):
+        raise ValueError(f"decision_threshold must be a number, 'calibrated' or 'learned', got {threshold!r}.")
+    elif threshold == "learned" and calibrate is None:
+        raise ValueError("decision_threshold='learned' is found by a calibration: set calibrate=Calibration().")
+    elif threshold == "calibrated" and calibrate is not None:
+        raise ValueError(
+            "decision_threshold='calibrated' is half the label frequency, but with calibrate=... probabilities are "
+            "divided by it already: use 'learned' or a number."
+        )
+
+
+def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
+    """Return a function of the layer number that gives its forests, checked."""
+
+    def of_layer(number: int) -> list[Any]:
+        chosen = forests(number) if callable(forests) and not isinstance(forests, type) else forests
+        _check_forests(chosen, crossover)
+        return list(chosen)
+
+    return of_layer
+
+
+def _check_forests(forests: Any, crossover: Any) -> None:
+    """Refuse what cannot be a layer."""
+    if not isinstance(forests, (list, tuple)) or not forests:
+        raise ValueError(
+            f"forests must be a list of at least one forest, or a function of the layer number that returns one; got "
+            f"{forests!r}."
+        )
+    for slot, forest in enumerate(forests):
+        if isinstance(forest, type):
+            raise TypeError(f"forests[{slot}] is no forest but the class {forest.__name__}: write {forest.__name__}().")
+        if not (hasattr(forest, "encode") and hasattr(forest, "fit")):
+            raise TypeError(
+                f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
+            )
+        if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
+            raise ValueError(
+                f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "
+                "out_of_sample to OutOfBag() or KFold(k)."
+            )
+    if crossover and len(forests) < 2:
+        raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
+
+
+def default_measure(form: TargetForm) -> Measure:
+    """Return the share of wrong predictions for classes, micro AUROC for labels."""
+    if form.has_labels:
+        return micro_auroc
+    return one_error if form.has_many_classes else hamming_loss

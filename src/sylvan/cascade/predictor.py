@@ -1,0 +1,190 @@
+"""What a fitted cascade does with new rows: all that a model file needs to hold."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan._validation import check_features
+from sylvan.cascade import explain as rules
+from sylvan.cascade.growth import representation
+from sylvan.cascade.layer import Layer
+from sylvan.cascade.passing import ask_layers, row_blocks, through_layers, trace_importances
+from sylvan.cascade.plan import default_measure
+from sylvan.io import Savable
+from sylvan.labels.findings import Decider
+from sylvan.labels.state import mean_of
+
+
+class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
+    """Predicts, transforms and explains with the layers of a cascade. `DeepForestClassifier` fits them."""
+
+    # What a fit leaves.
+    layers_: list[Layer]
+    scanning_: Any
+    decider_: Decider
+    n_features_in_: int
+    # Parameters of the estimator that matter here.
+    augment: Any
+    average_layers: bool
+    cumulative: bool
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self, "layers_")
+        return check_features(self, X, reset=False)
+
+    def _ask(self, X: Any) -> np.ndarray:
+        """Return what each forest of the last layer says, (n_forests, n, n_labels), or each layer, if averaged."""
+        return ask_layers(self.layers_, self._checked(X), self.scanning_, all_layers=self.average_layers)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
+        said = mean_of(self._ask(X))
+        return self.decider_.form.proba(self.decider_.present(said))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 0/1 labels (probability above the decision threshold) for multi-label targets, else classes."""
+        said = mean_of(self._ask(X))
+        return self.decider_.form.predict(self.decider_.present(said), self.decider_.thresholds)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the probabilities after each layer, the last being those of `predict_proba`."""
+        check_is_fitted(self, "layers_")
+        if not all(layer.judges for layer in self.layers_):
+            raise ValueError(
+                "staged_predict_proba needs the forests of every layer, but this model keeps those of the last layer "
+                "only: fit it with keep_forests=True (in Interactions, or imldf)."
+            )
+        return self._staged_proba(X)
+
+    def _staged_proba(self, X: Any) -> Iterator[np.ndarray]:
+        said = ask_layers(self.layers_, self._checked(X), self.scanning_, all_layers=True)
+        for number in range(1, len(said) + 1):
+            stage = mean_of(said[:number]) if self.average_layers else said[number - 1]
+            yield self.decider_.form.proba(self.decider_.present(stage))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return how well X predicts y: micro AUROC for labels (`sylvan.measures.micro_auroc`), accuracy for classes.
+
+        Missing positives lower the AUROC but keep the order of models, unlike the share of rows without any mistake.
+        """
+        check_is_fitted(self, "layers_")
+        if not self.decider_.form.has_labels:
+            return super().score(X, y, sample_weight)
+        if sample_weight is not None:
+            raise ValueError("score of labels takes no sample_weight; see sylvan.measures.")
+        return default_measure(self.decider_.form)(y, self.predict_proba(X))
+
+    @property
+    def decision_threshold_(self) -> np.ndarray:
+        """What `predict` compares probabilities with, (n_labels,)."""
+        check_is_fitted(self, "layers_")
+        return self.decider_.thresholds
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the last layer's representation of new rows: the features it was given and what its forests say.
+
+        Without X. Of training rows, `fit_transform` gives the out-of-sample representation; this does not.
+        """
+        parts = []
+        for _, block in row_blocks(self._checked(X), self.scanning_):
+            *_, (blocks, probas) = through_layers(self.layers_, block)
+            parts.append(representation(blocks, np.asarray(probas)))
+        return np.concatenate(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names of the columns of `transform`."""
+        check_is_fitted(self, "layers_")
+        labels = [str(name) for name in self.decider_.form.label_names]
+        names = []
+        for before in self.layers_[:-1] if self.cumulative else self.layers_[-2:-1]:
+            names += [name for block in before.block_names(labels) for name in block]
+        last = self.layers_[-1]
+        names += [f"layer{last.number}_forest{slot}_{label}" for slot in range(len(last.judges)) for label in labels]
+        return np.asarray(names, dtype=object)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Importance of the input features, sums to 1 (0 if no forest ever split)."""
+        check_is_fitted(self, "layers_")
+        n_inputs = self.n_features_in_ if self.scanning_ is None else self.scanning_.n_features_out_
+        mean = trace_importances(self.layers_, n_inputs, all_layers=self.average_layers)
+        if self.scanning_ is not None:
+            mean = self.scanning_.trace_importances(mean)
+        return mean / mean.sum() if mean.sum() > 0 else mean
+
+    @property
+    def model_size_(self) -> int:
+        """Bytes of the predictor: layers, scanning, numbers by label; `labels_.nbytes` has those of the findings."""
+        check_is_fitted(self, "layers_")
+        return sum(part.nbytes for part in [*self.layers_, self.decider_, self.scanning_] if part is not None)
+
+    @property
+    def thresholds_(self) -> list[float]:
+        """The confidence below which each layer gives way to the one before it (`MeasureAwareReuse`)."""
+        return rules.reuse_thresholds(self)
+
+    @property
+    def tree_weights_(self) -> list[list[np.ndarray]]:
+        """The learned weights of trees, by layer and forest, (n_folds, n_trees) each (`WeightedForest`)."""
+        return rules.tree_weights(self)
+
+    @property
+    def mining_report_(self) -> pd.DataFrame:
+        """What was tried in each layer to find enough rules: one line for each attempt."""
+        return rules.mining_report(self)
+
+    @property
+    def interactions_(self) -> pd.DataFrame:
+        """The rules of all layers, most stable first in each: a table with a line for each rule.
+
+        Rules are named `layer.number`. Columns: layer; rule, in words (rules of the layer before by their names);
+        order, its number of conditions; stability, the share of resampled forests in which it was found again (do not
+        believe much of those below a half); support, the training rows in its region; says, the labels that are most
+        frequent or rare there, with their share of these training rows and of all; and the label distribution, a
+        column for each label: of all labels of these rows, which share is this one; it sums to 1.
+
+        `score of 1.3 > 0.4` means that rule 1.3 holds, and by some distance; `score of 1.3 <= 0.4` that it does not
+        hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; they are not
+        asked in predictions. If one layer was kept, predictions are those of its forests alone.
+        """
+        return rules.interactions(self)
+
+    @rules.with_rules
+    def explain(self, X: Any) -> pd.DataFrame:
+        """List the rules that hold for each row and what they say.
+
+        Parameters
+        ----------
+        X : rows, as for `predict`
+
+        Returns
+        -------
+        DataFrame
+            A line for each row and rule, the row's in order of layers and stability: row (its name in the table, or
+            number), interaction, layer, rule, stability, score and says. The score is the distance from the borders
+            of the rule's region, summed over its conditions, in standard deviations. Rows for which no rule holds have
+            no line.
+        """
+        return rules.rules_that_hold(self, self._checked(X), X.index if isinstance(X, pd.DataFrame) else None)
+
+    @rules.with_rules
+    def expand_interaction(self, interaction: str, depth: int | None = None) -> str:
+        """Spell out a rule: the rules it refers to, those that they refer to, and so on, each once.
+
+        Parameters
+        ----------
+        interaction : str
+            A name of `interactions_`, such as "2.5".
+        depth : int or None, default=None
+            How many layers to go back; None: all.
+
+        Returns
+        -------
+        str
+            Lines `name: rule`; rules referred to come below, further to the right.
+        """
+        return rules.expand(self, interaction, depth)
