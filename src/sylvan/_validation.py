@@ -212,14 +212,14 @@ def check_same_order(X: Any, index: pd.Index | None) -> None:
         return
     if not (mine.is_unique and index.is_unique):
         twice = index if mine.is_unique else mine
-        name = twice[twice.duplicated()][0]
+        name = twice[twice.duplicated()].tolist()[0]
         raise ValueError(
             f"X and Y name their rows differently, and the name {name!r} occurs twice: rows cannot be matched. Give "
             "each row a name of its own, or pass arrays (X.to_numpy()) to match them by position."
         )
     if len(shared) == len(mine):
         raise ValueError("X and Y have the same rows in another order: pass Y.loc[X.index].")
-    only = mine.difference(index)[0]
+    only = mine.difference(index).tolist()[0]
     raise ValueError(
         f"X and Y share {len(shared)} of {len(mine)} row names; {only!r} is in X only. Take the rows that both have "
         "(rows = X.index.intersection(Y.index); X.loc[rows], Y.loc[rows]), or pass arrays to match them by position."

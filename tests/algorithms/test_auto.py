@@ -652,7 +652,7 @@ def test_the_same_seed_gives_the_same_model(labels):
 @pytest.mark.parametrize("labels", [TABLE, CLASSES, TWO], ids=["labels", "classes", "two classes"])
 def test_stored_models_say_the_same(tmp_path, labels):
     model = small().fit(X, labels)
-    model.save(tmp_path / "model.sylvan")
+    model.save(tmp_path / "model.sylvan", findings=True)
     for again in (sylvan.load(tmp_path / "model.sylvan"), pickle.loads(pickle.dumps(model))):
         assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
         assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
@@ -667,7 +667,7 @@ def test_stored_models_say_the_same(tmp_path, labels):
 
 def test_stored_with_weights(tmp_path):
     model = small().fit(X, Y, sample_weight=np.where(np.arange(len(X)) < 100, 1.0, 0.0))
-    model.save(tmp_path / "model.sylvan")
+    model.save(tmp_path / "model.sylvan", findings=True)
     pd.testing.assert_frame_equal(sylvan.load(tmp_path / "model.sylvan").suggest_labels(), model.suggest_labels())
 
 

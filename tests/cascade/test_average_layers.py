@@ -173,7 +173,7 @@ def test_checkpoints_of_layers_that_are_not_averaged_are_refused(tmp_path):
 @pytest.mark.parametrize("augment", [OutputSpace(), Interactions(4, n_bootstraps=2)], ids=["output space", "rules"])
 def test_stored_models_say_the_same(tmp_path, augment):
     model = cascade(augment).fit(X, Y)
-    model.save(tmp_path / "model.sylvan")
+    model.save(tmp_path / "model.sylvan", findings=True)
     for again in (sylvan.load(tmp_path / "model.sylvan"), pickle.loads(pickle.dumps(model))):
         assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
         assert_array_equal(again.oos_proba_, model.oos_proba_)

@@ -17,6 +17,7 @@ from sylvan.cascade.augment import Interactions, OutputSpace, TreeEmbedding, Uni
 from sylvan.cascade.length import BestLayer
 from sylvan.forests import KFold, OutOfBag, RandomForest, from_sklearn
 from sylvan.labels.impute import FluidLabelAddition, KeepLabels, LabelComplement, StrictLabelComplement
+from sylvan.labels.state import Frequency
 
 X, Y, Y_OBSERVED = make_weak_labels(60)
 RF = RandomForest(8, out_of_sample=OutOfBag())
@@ -55,14 +56,20 @@ def cascade(**settings):
     ],
 )
 def test_lists_of_label_names(labels):
-    with pytest.raises(ValueError, match=r"Turn it into a 0/1 table first.*labels_from_lists"):
-        slcforest(3).fit(X, labels)
+    X = np.arange(60.0)[:, None]
+    table = pd.DataFrame([dict.fromkeys(row, 1) for row in labels]).fillna(0).sort_index(axis=1)
+    ours, theirs = (rf_et(3, random_state=0).fit(X, Y) for Y in (labels, table))
+    assert list(ours.label_names_in_) == list(table.columns)
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
 
 
 def test_strings_in_a_matrix():
     table = pd.DataFrame(np.where(Y_OBSERVED == 1, "yes", "no"), columns=list("stuv"))
-    with pytest.raises(ValueError, match=r"Y must hold 0 and 1 only, but column 's' has '(yes|no)' in row 0. Turn it"):
-        slcforest(3).fit(X, table)
+    ours, theirs = (rf_et(3, random_state=0).fit(X, Y) for Y in (table, Y_OBSERVED))
+    np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
+    table.iloc[0, 0] = "perhaps"
+    with pytest.raises(ValueError, match=r"Y must hold 0 and 1 only, but column 's' has 'perhaps' in row 0. Turn it"):
+        rf_et(3).fit(X, table)
 
 
 @pytest.mark.parametrize("labels", [Y_OBSERVED * 2, Y_OBSERVED - 1, Y_OBSERVED / 2, sparse.csr_array(Y_OBSERVED * 3)])
@@ -146,7 +153,7 @@ class Estimate(BaseEstimator):
         self.uses_proba = uses_proba
 
     def estimate(self, X, Y, proba=None, random_state=None):
-        return np.array(self.says)
+        return Frequency(np.array(self.says))
 
 
 @few_trees

@@ -162,7 +162,7 @@ def test_separate_forests():
     np.testing.assert_array_equal(last, said)
     assert separate.feature_importances_.sum() == pytest.approx(1)
     forests = [forest for layer in separate.layers_ for forest in [*layer.forests, *layer.judges]]
-    assert separate.model_size_ == sum(forest.nbytes for forest in forests)
+    assert separate.model_size_ == sum(forest.nbytes for forest in forests) + separate.decider_.nbytes
 
 
 def _input(model, rows):

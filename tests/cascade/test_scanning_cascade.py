@@ -149,7 +149,7 @@ def test_a_row_alone_is_a_row_among_others(fitted):
 
 def test_model_size_is_that_of_layers_and_windows(fitted):
     layers = sum(forest.nbytes for layer in fitted.layers_ for forest in layer.forests)
-    assert fitted.model_size_ == layers + fitted.scanning_.nbytes
+    assert fitted.model_size_ == layers + fitted.scanning_.nbytes + fitted.decider_.nbytes
 
 
 # ------------------------------------------------------------------------------------------------ by hand

@@ -55,7 +55,7 @@ def test_summary_of_labels(fitted):
     ]
     n_missing = (table["expected"] - table["recorded"]).sum()
     assert summary.notes[-1] == (
-        f"Some {n_missing} positives should be missing beside {Y.sum()} recorded ones; "
+        f"About {n_missing} positives are probably missing beside {Y.sum()} recorded ones; "
         f"{table['suggested'].sum()} cells are each more probably present than not."
     )
     text = str(summary)
@@ -245,11 +245,13 @@ def test_notes_of_unknown_cells_and_of_estimators_without_an_interval():
 def test_numbers_of_what_should_be_missing():
     """No more than cells may hold; nothing if c is 1; and none of labels of which nothing is known."""
     notes = small(frequency=0.05).fit(X, Y).summary().notes
-    assert notes[-1].startswith(f"Some {(Y == 0).sum()} positives should be missing beside {Y.sum()} recorded ones; ")
+    assert notes[-1].startswith(
+        f"About {(Y == 0).sum()} positives are probably missing beside {Y.sum()} recorded ones; "
+    )
     complete = small(frequency=1).fit(X, Y).summary().notes[-1]
     assert complete == (
-        f"Some 0 positives should be missing beside {Y.sum()} recorded ones; 0 cells are each more probably present "
-        "than not."
+        f"About 0 positives are probably missing beside {Y.sum()} recorded ones; "
+        "0 cells are each more probably present than not."
     )
     forest = rf_et(8, random_state=0).fit(X, Y)
     n_filled = len(forest.suggest_labels())
@@ -257,7 +259,7 @@ def test_numbers_of_what_should_be_missing():
 
 
 def test_a_stored_model_has_the_same_summary(fitted, tmp_path):
-    fitted.save(tmp_path / "model.sylvan")
+    fitted.save(tmp_path / "model.sylvan", findings=True)
     again = sylvan.load(tmp_path / "model.sylvan").summary()
     assert again.notes == fitted.summary().notes
     pd.testing.assert_frame_equal(again.labels, fitted.summary().labels)

@@ -204,9 +204,9 @@ def test_names_are_kept():
     weak = read_weak_labels(Y)
     assert weak.targets.index.tolist() == ["x", "y", "z"]
     assert weak.targets.form.names.tolist() == ["cat", "dog", "emu"]
-    assert read_weak_labels(PARTIAL).index is None
+    assert read_weak_labels(PARTIAL).targets.index is None
     assert read_weak_labels(PARTIAL).targets.form.names is None
-    assert read_weak_labels(pd.Series([0, 1], index=["x", "y"])).index.tolist() == ["x", "y"]
+    assert read_weak_labels(pd.Series([0, 1], index=["x", "y"])).targets.index.tolist() == ["x", "y"]
 
 
 def test_rows_and_columns_that_share_a_name():
@@ -241,7 +241,8 @@ def test_labels_are_left_alone(make, unknown_label):
     Y = make(np.where(np.isnan(PARTIAL), unknown_label, PARTIAL))
     before = Y.copy()
     weak = read_weak_labels(Y, unknown_label=unknown_label)
-    weak.recorded[:], weak.candidates[:] = True, True
+    assert not weak.recorded.flags.writeable
+    weak.candidates[:] = True
     if isinstance(Y, pd.DataFrame):
         pd.testing.assert_frame_equal(Y, before)
     elif sparse.issparse(Y):
@@ -337,8 +338,11 @@ def test_texts_beside_a_number_for_unknown(y, kind):
     ids=range(8),
 )
 def test_lists_of_names(y):
-    with pytest.raises(ValueError, match=r"y lists the labels of each row.*labels_from_lists"):
-        read_weak_labels(y)
+    weak = read_weak_labels(y)
+    rows, names = [set(row) for row in y], weak.targets.form.label_names
+    assert names == sorted(set().union(*rows))
+    np.testing.assert_array_equal(weak.recorded, [[name in row for name in names] for row in rows])
+    np.testing.assert_array_equal(weak.candidates, ~weak.recorded)
 
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, lambda Y: np.array(Y, dtype=object)])

@@ -360,28 +360,19 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """List labels of the training rows that are probably missing, most likely first.
 
         Without arguments: the cells that the imputer filled (without an imputer, those with probability above 0.5).
-        With arguments: the most probable of all cells that may be missing, imputed or not. Look at some before you
-        trust them, and at `check_recovery`.
-
-        The probability of calibrated models, such as `auto`, is P(label present | features, not recorded), as good as
-        the estimate of the label frequency c. That of others is what the last layer says, p, raised by the share c of
-        positives it was told of: 1 - (1 - p)^(1/c), with one c for all labels. It ranks well, but is too high where
-        labels are noisy: cells that were filled confirm each other in the next layer.
+        With arguments: the most probable of all cells that may be missing. Look at some before you trust them, and at
+        `check_recovery`. `Findings.suggest` says what the probability means.
 
         Parameters
         ----------
-        top : int, optional
-            Length of the list.
-        min_proba : float, optional
-            Least probability.
-        max_per_label : int, optional
-            Most suggestions for one label.
+        top, min_proba, max_per_label : optional
+            Length of the list, least probability, most suggestions for one label.
 
         Returns
         -------
         DataFrame
             row (its name in the index of Y if that has unique names, else its position), label, probability that the
-            label is truly present, layer at which it was first imputed (missing if it was not).
+            label is present, layer at which it was first imputed (missing if it was not).
         """
         return self.labels_.suggest(top, min_proba, max_per_label)
 
@@ -390,26 +381,14 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return apply_suggestions(Y, suggestions)
 
     def summary(self) -> Summary:
-        """Say what was found out: layers, label frequency and why labels share it or not, thresholds by label.
-
-        Returns
-        -------
-        Summary
-            `print` shows it; its `labels` is a DataFrame, its `notes` a list of sentences.
-        """
+        """Say what was found: layers, label frequency and why labels share it, thresholds; `print` shows it."""
         return self.labels_.summary()
 
     def complete(self, X: Any, Y: Any) -> Any:
-        """Complete the labels of new rows: what is observed stays, and what the imputer would accept is added.
+        """Complete the labels of new rows: what is recorded stays, and what the imputer would accept is added.
 
-        Parameters
-        ----------
-        X : (n, n_features)
-        Y : (n, n_labels), labels as in `fit`: zeros, or only unknown cells if there are any, may become 1
-
-        Returns
-        -------
-        (n, n_labels) of 0/1, of the type of Y
+        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1. Returns the same
+        form as Y.
         """
         check_is_fitted(self, "layers_")
         weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
@@ -426,7 +405,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         random_state: Any = None,
         **fit_params: Any,
     ) -> pd.DataFrame:
-        """Hide a further share of the observed positives, fit a clone, and say how many came back.
+        """Hide a further share of the recorded positives, fit a clone, and say how many came back.
 
         What users can check without knowing the truth: hidden positives are known to be true. (How many of the other
         suggestions are wrong cannot be known from the data.)
@@ -435,7 +414,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         ----------
         X, Y : as in `fit`
         rate : float, default=0.1
-            Share of each label's observed positives to hide, at least one if there are two.
+            Share of each label's recorded positives to hide, at least one if there are two.
         min_proba, max_per_label : optional
             Count what is at least so probable instead of what the imputer filled, and no more than so many cells of a
             label, the most probable ones.
@@ -447,7 +426,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         -------
         DataFrame, a line for each label and one for all
             hidden: positives that were hidden; recovered: of them, imputed; recall: their share; imputed: all imputed
-            cells; candidates: cells that were not observed; median_rank: of the hidden among the candidates by
+            cells; candidates: cells that were not recorded; median_rank: of the hidden among the candidates by
             probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
         """
         weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
@@ -461,17 +440,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     def save(self, path: str | os.PathLike[str], *, findings: bool = False) -> Path:
         """Store the model in one file, from which `sylvan.load` makes it again; see `sylvan.io.save`.
 
-        Parameters
-        ----------
-        path : str or path
-            Usually with the ending `.sylvan`.
-        findings : bool, default=False
-            Whether to store `labels_`, too: recorded labels, suggestions and names of the training rows. Without it the
-            file holds what is needed to predict, and no row of the training data.
-
-        Returns
-        -------
-        Path
+        With `findings=True` the file also holds `labels_`: recorded labels, suggestions and names of the training rows.
+        Without, it holds what is needed to predict, and no row of the training data.
         """
         return save(self if findings else self.without_findings(), path)
 

@@ -38,7 +38,8 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
 
     def _ask(self, X: Any) -> np.ndarray:
         """Return what each forest of the last layer says, (n_forests, n, n_labels), or each layer, if averaged."""
-        return ask_layers(self.layers_, self._checked(X), self.scanning_, all_layers=self.average_layers)
+        X = self._checked(X)
+        return ask_layers(self.layers_, X, self.scanning_, all_layers=self.average_layers)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""

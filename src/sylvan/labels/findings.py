@@ -154,7 +154,13 @@ class Findings:
     def suggest(
         self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
     ) -> pd.DataFrame:
-        """List cells that are probably missing; see `DeepForestClassifier.suggest_labels`."""
+        """List cells that are probably missing; see `DeepForestClassifier.suggest_labels`.
+
+        The probability of calibrated models, such as `auto`, is P(present | x, not recorded), as good as the estimate
+        of the label frequency c. That of others is what the last layer says, p, raised by the share c of positives it
+        was told of: 1 - (1 - p)^(1/c), with one c for all labels. It ranks well, but is too high where labels are
+        noisy: cells that were imputed confirm each other in the next layer.
+        """
         everything = not (top is None and min_proba is None and max_per_label is None)
         return suggestions.list_cells(
             self.state.candidates if everything else self.suggested,

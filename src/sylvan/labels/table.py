@@ -200,6 +200,8 @@ def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
             return replace(_read_classes(y, unknown_label), index=index)
         if y.ndim != 2:
             raise ValueError(f"y must have shape (n,) or (n, n_labels), got {y.shape}.")
+    elif not all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in y.dtypes):
+        y = y.astype(object)
     values, unknown = _split_unknown(np.asarray(y), unknown_label)
     if columns is not None or values.shape[1] > 1:
         values = _read_words(values)

@@ -56,8 +56,8 @@ def test_frequency_of_positives_that_are_told_apart(c):
 
 def test_errors():
     with pytest.raises(ValueError, match="TopRate needs out-of-sample probabilities"):
-        TopRate().estimate(None, [[1], [0]]).value
+        TopRate().estimate(None, [[1], [0]])
     with pytest.raises(ValueError, match=r"proba must have the shape of Y, \(2, 1\), got \(3, 1\)"):
-        TopRate().estimate(None, [[1], [0]], proba=np.ones((3, 1))).value
+        TopRate().estimate(None, [[1], [0]], proba=np.ones((3, 1)))
     with pytest.raises(ValueError, match="min_rows"):
-        TopRate(min_rows=0).estimate(None, [[1]], proba=np.ones((1, 1))).value
+        TopRate(min_rows=0).estimate(None, [[1]], proba=np.ones((1, 1)))
