@@ -46,9 +46,7 @@ def test_one_meaning_for_each_name(model):
         assert (found.missing <= found.present + 1e-12).all()
         assert (found.present >= found.proba - 1e-9).mean() > 0.5  # c < 1 raises most probabilities
     listed = model.suggest_labels(top=5)
-    cells = [
-        found.missing[TABLE.index.get_loc(row), NAMES.index(label)] for row, label in zip(listed.row, listed.label)
-    ]
+    at = TABLE.index.get_indexer(listed["row"]), [NAMES.index(label) for label in listed["label"]]
     assert_array_equal(listed["probability"], found.missing[at])
 
 
