@@ -177,7 +177,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        callbacks: Sequence[Callable] | None = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> None:
         self.forests = forests
         self.augment = augment
@@ -269,7 +269,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         for name in [name for name in vars(self) if name.endswith("_") or name == "_findings"]:
             del self.__dict__[name]
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(
         self,
         X: Any,

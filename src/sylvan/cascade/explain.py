@@ -26,11 +26,11 @@ def _check_rules(model: Any) -> None:
 class with_rules:
     """A method that only cascades with rules have: scikit-learn's `available_if`, with a message of our own."""
 
-    def __init__(self, method: Callable) -> None:
+    def __init__(self, method: Callable[..., Any]) -> None:
         self.method = method
         update_wrapper(self, method)  # type: ignore[arg-type]
 
-    def __get__(self, model: Any, owner: Any = None) -> Callable:
+    def __get__(self, model: Any, owner: Any = None) -> Callable[..., Any]:
         if model is None:
             return self.method
         _check_rules(model)

@@ -56,8 +56,8 @@ class TrainingRows:
     sample_weight: np.ndarray | None = None
     groups: np.ndarray | None = None
     cycle: Sequence[np.ndarray] | None = None
-    _encoded: dict = field(default_factory=dict)
-    _turns: dict = field(default_factory=dict)
+    _encoded: dict[Any, Any] = field(default_factory=dict)
+    _turns: dict[int, "TrainingRows"] = field(default_factory=dict)
 
     def turn(self, number: int) -> tuple["TrainingRows", np.ndarray | None]:
         """Return the rows as a layer sees them, and which columns these are; None for all."""
@@ -105,7 +105,7 @@ class LayerInput:
 
     rows: TrainingRows
     blocks: Sequence[np.ndarray]
-    _encoded: dict = field(default_factory=dict)
+    _encoded: dict[Any, Any] = field(default_factory=dict)
 
     def encode(self, forest: Forest, visible: Sequence[int], with_X: bool = True) -> Any:
         """Return the visible blocks and X in the form the forest likes."""

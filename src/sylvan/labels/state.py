@@ -162,8 +162,9 @@ class LabelState:
         found = estimator.estimate(X, named_labels(self.observed, self.label_names), **given)
         if not isinstance(found, Frequency):
             raise TypeError(f"{type(estimator).__name__}.estimate must return a sylvan.labels.state.Frequency.")
-        own = [None if values is None else np.array(values, dtype=float) for values in found[:3]]
-        return replace(self, frequency=Frequency(*own, found.reason))  # type: ignore[arg-type]
+        value, low, high = (None if part is None else np.array(part, dtype=float) for part in found[:3])
+        assert value is not None
+        return replace(self, frequency=Frequency(value, low, high, found.reason))
 
     @property
     def imputed(self) -> np.ndarray:

@@ -40,8 +40,7 @@ def list_cells(
             raise ValueError(f"top must be an integer, got {top!r}. Did you mean min_proba={top!r}?")
         order = order[: check_integer("top", top, 0)]
     row, label = row[order], label[order]
-    layer = pd.array(since[row, label].astype(np.int64), dtype="Int64")
-    layer[layer == 0] = pd.NA
+    layer = pd.Series(since[row, label], dtype="Int64").where(since[row, label] > 0)
     return pd.DataFrame(
         {
             "row": rows[row],

@@ -25,7 +25,7 @@ _UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
 _LISTS = (list, tuple, set, frozenset)
 
 
-class LabelClasses(list):
+class LabelClasses(list[np.ndarray]):
     """The classes of each label, 0 and 1: a list of arrays, as scikit-learn's multi-label classifiers have it.
 
     Where probabilities are one array, `cross_val_predict` asks for the shape of the classes, which a list has not.

@@ -252,7 +252,7 @@ def _within(c: np.ndarray, recorded: np.ndarray, limits: np.ndarray) -> np.ndarr
     return np.where(known, limits[0], np.clip(np.maximum(c, recorded), *limits))
 
 
-def read_limits(within: Any, n_labels: int, names: list | None) -> np.ndarray:
+def read_limits(within: Any, n_labels: int, names: list[Any] | None) -> np.ndarray:
     """Return (2, n_labels), the least and greatest c of each label that a user allows."""
     limits = np.array([[0.0], [1.0]]) * np.ones(n_labels)
     if within is None:
