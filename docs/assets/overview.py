@@ -1,4 +1,4 @@
-"""Draws overview.png: what was recorded, what a fit says, what is true. Run from the root: python docs/assets/overview.py."""
+"""Draws overview.png: what was recorded, what a fit says, what is true."""
 
 from pathlib import Path
 
@@ -32,7 +32,8 @@ def main() -> None:
             if share > 0.02:
                 ax.add_patch(plt.Rectangle(**square, color=FOUND, alpha=float(share), lw=0))
         ax.set(xlim=(0, 8), ylim=(10, 0), aspect="equal", title=title, yticks=[])
-        ax.set_xticks(np.arange(8) + 0.5, list(load_digit_attributes().target_names), rotation=45, ha="right", fontsize=7)
+        names = list(load_digit_attributes().target_names)
+        ax.set_xticks(np.arange(8) + 0.5, names, rotation=45, ha="right", fontsize=7)
         ax.title.set_fontsize(9)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
