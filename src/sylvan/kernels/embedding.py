@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from sylvan.kernels.compile import array, i4, i8, kernel, part, u4
+from sylvan.kernels.compile import kernel, part
 
 _COLUMNS = 256  # columns of a block of products: rows of a few thousand of them stay in the cache
 _LEAVES_AT_ONCE = 1 << 22  # row-tree pairs in the kernels' format
@@ -50,7 +49,7 @@ class Paths(NamedTuple):
     longest: float
 
 
-@kernel(types.void(array(i8), array(i8), array(i8, writable=True)))
+@kernel("void(i8[], i8[], out i8[])")
 def add_paths(parent, value, total):
     """Write for each node the sum of the values from its root to it; parents come before their children."""
     for node in range(parent.size):
@@ -103,9 +102,7 @@ def _add_tree(leaf, order, columns, own, between, shared, line, block):
             target[j] += line[j]
 
 
-@kernel(
-    types.void(array(u4, 2), array(u4, 2), array(i8), array(i4), array(i4), array(i4, 2, writable=True)),
-)
+@kernel("void(u4[,], u4[,], i8[], i4[], i4[], out i4[,])")
 def share_paths(rows, columns, leaf_start, own, between, out):
     """Add to `out` (rows, columns) what the paths of rows and columns have in common, over all trees.
 
@@ -135,7 +132,7 @@ def share_paths(rows, columns, leaf_start, own, between, out):
                 out[i, first + j] = block[i, j]
 
 
-@kernel(types.void(array(i4, 2), array(i4, 2), array(i8, 2, writable=True)))
+@kernel("void(i4[,], i4[,], out i8[,])")
 def multiply(left, right, out):
     """Add the product of two matrices of integers to `out`."""
     for i in range(left.shape[0]):
@@ -180,19 +177,7 @@ def _pass_down(sums, first, last, weight, offset, spread):
             spread[i, k] += spread[i - 1, k]
 
 
-@kernel(
-    types.void(
-        array(u4, 2),
-        array(u4, 2),
-        array(i8),
-        array(i8),
-        array(i8),
-        array(i8),
-        array(i8),
-        array(i4, 2),
-        array(i8, 2, writable=True),
-    )
-)
+@kernel("void(u4[,], u4[,], i8[], i8[], i8[], i8[], i8[], i4[,], out i8[,])")
 def multiply_paths(rows, columns, node_start, leaf_start, first, last, weight, values, out):
     """Add to `out` (rows, width) the matrix of `share_paths` times `values` (columns, width), without the matrix.
 

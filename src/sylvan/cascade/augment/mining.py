@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sylvan._validation import check_choice, check_integer, check_number
-from sylvan.kernels import interactions as kernels
+from sylvan.kernels import itemsets as sets
+from sylvan.kernels import paths as counts
 
-_THRESHOLD_RULES = {"relax": kernels.RELAX, "tighten": kernels.TIGHTEN, "median": kernels.MEDIAN}
+_THRESHOLD_RULES = {"relax": sets.RELAX, "tighten": sets.TIGHTEN, "median": sets.MEDIAN}
 _PATH_RULES = ("first", "tightest")
 _MINERS = ("intersection_trees", "prevalence")
 _EMIT = ("leaves", "all")
@@ -93,7 +94,7 @@ class Mined(NamedTuple):
 
 
 class _Index(NamedTuple):
-    """The paths on which each item is; see `sylvan.kernels.interactions.index_paths`."""
+    """The paths on which each item is; see `sylvan.kernels.paths.index_paths`."""
 
     start: np.ndarray
     path: np.ndarray
@@ -130,9 +131,9 @@ def read_paths(
     if feature.max(initial=-1) >= len(numbers):
         raise ValueError(f"columns has {len(numbers)} numbers, but the trees ask for column {feature.max()}.")
     above, depth = np.empty(len(feature), np.int64), np.empty(len(feature), np.int64)
-    n_paths, deepest = kernels.find_ends(trees.node_start, feature, trees.child, limit, above, depth)
+    n_paths, deepest = counts.find_ends(trees.node_start, feature, trees.child, limit, above, depth)
     paths = Paths(*_blank(n_paths, max(deepest, 1)), np.empty(n_paths))
-    longest = kernels.read_ends(
+    longest = counts.read_ends(
         feature, trees.threshold, trees.size, above, depth, limit, numbers, path_rule == "first", *paths
     )
     return Paths(_resize(paths.items, longest), _resize(paths.thresholds, longest), paths.weight)
@@ -198,12 +199,12 @@ def intersection_trees(
     if not len(cumulative) or not cumulative[-1] > 0:
         return Itemsets(*_blank(0, 1))
     state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
-    relax = rule != kernels.TIGHTEN
-    found = kernels.grow_intersections(
+    relax = rule != sets.TIGHTEN
+    found = sets.grow_intersections(
         paths.items, paths.thresholds, cumulative, *counts, emit == "all", relax, min_order, state
     )
     itemsets = _sorted(_trimmed(*found))
-    return _with_thresholds(itemsets, paths, _index(paths), rule) if rule == kernels.MEDIAN else itemsets
+    return _with_thresholds(itemsets, paths, _index(paths), rule) if rule == sets.MEDIAN else itemsets
 
 
 def frequent_itemsets(
@@ -239,11 +240,11 @@ def frequent_itemsets(
     order = np.count_nonzero(paths.items >= 0, axis=1)
     room = min(top, int((order * (order - 1) // 2).sum()))
     pairs, weights = np.empty((room, 2), np.int64), np.empty(room)
-    n_pairs = kernels.frequent_pairs(*index, pairs, weights)
+    n_pairs = counts.frequent_pairs(*index, pairs, weights)
     items, weights = _resize(pairs[:n_pairs], max(width, 2)), weights[:n_pairs]
     room = n_pairs * max(0, most - 2)
     larger, larger_weights = np.full((room, items.shape[1]), -1, np.int64), np.empty(room)
-    n_larger = kernels.extend_itemsets(items, most, *index, larger, larger_weights)
+    n_larger = counts.extend_itemsets(items, most, *index, larger, larger_weights)
     items, weights = np.vstack([items, larger[:n_larger]]), np.append(weights, larger_weights[:n_larger])
     kept = (_match(items, items) == np.arange(len(items))) & (np.count_nonzero(items >= 0, axis=1) >= min_order)
     items, weights = items[kept], weights[kept]
@@ -345,7 +346,7 @@ def mine(
         candidates, *others = find(attempt, some_seeds)
         merged, stability = _compare(candidates, others, quick_rule == "relax")
         if threshold_rule == "median":
-            merged = _with_thresholds(merged, layer_paths, index, kernels.MEDIAN)
+            merged = _with_thresholds(merged, layer_paths, index, sets.MEDIAN)
         allowed = np.ones(len(stability), bool) if usable is None else np.asarray(usable(merged), bool)
         results.append(_Result(attempt, merged, stability, allowed, allowed & ~(stability < min_stability)))
         if results[-1].stable.sum() >= n_interactions:
@@ -434,13 +435,13 @@ def _index(paths: Paths) -> _Index:
     """Return on which paths each item is."""
     start = np.empty(int(paths.items.max(initial=-1)) + 2, np.int64)
     path = np.empty(np.count_nonzero(paths.items >= 0), np.int64)
-    kernels.index_paths(paths.items, paths.weight, start, path)
+    counts.index_paths(paths.items, paths.weight, start, path)
     return _Index(start, path, paths.items, paths.weight)
 
 
 def _prevalence(itemsets: Itemsets, index: _Index) -> np.ndarray:
     weight = np.empty(itemsets.n_itemsets)
-    kernels.weigh_itemsets(itemsets.items, *index, weight)
+    counts.weigh_itemsets(itemsets.items, *index, weight)
     total = index.weight.sum()
     return weight / total if total > 0 else weight
 
@@ -448,7 +449,7 @@ def _prevalence(itemsets: Itemsets, index: _Index) -> np.ndarray:
 def _with_thresholds(itemsets: Itemsets, paths: Paths, index: _Index, rule: int) -> Itemsets:
     """Return itemsets with thresholds from all paths that contain them."""
     thresholds = itemsets.thresholds.copy()
-    kernels.set_thresholds(
+    counts.set_thresholds(
         itemsets.items, index.start, index.path, paths.items, paths.thresholds, paths.weight, rule, thresholds
     )
     return Itemsets(itemsets.items, thresholds)
@@ -458,7 +459,7 @@ def _match(items: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return for each itemset the number of the first that is the same among others, or -1."""
     width = max(items.shape[1], others.shape[1])
     out = np.empty(len(items), np.int64)
-    kernels.match_itemsets(_resize(items, width), _resize(others, width), out)
+    sets.match_itemsets(_resize(items, width), _resize(others, width), out)
     return out
 
 
