@@ -29,7 +29,7 @@ _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _FILES = sorted(Path(__file__).parent.glob("*.py"))
 _SOURCES = sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:8]
 
-_NUMBERS = {
+_NUMBERS: dict[str, Any] = {
     "u1": types.uint8, "u2": types.uint16, "u4": types.uint32, "u8": types.uint64, "i4": types.int32, "i8": types.int64,
     "f4": types.float32, "f8": types.float64, "flag": types.boolean,
 }  # fmt: skip
@@ -53,7 +53,7 @@ def read_signature(text: str) -> Any:
     return given[0](*found) if len(given) == 1 else types.Tuple(given)(*found)
 
 
-def _read_type(out: str, name: str, brackets: str) -> types.Type:
+def _read_type(out: str, name: str, brackets: str) -> Any:
     if not brackets:
         return _NUMBERS[name]
     return types.Array(_NUMBERS[name], brackets.count(",") + 1, "A" if "*" in brackets else "C", readonly=not out)
