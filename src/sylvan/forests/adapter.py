@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sylvan._validation import check_groups
-from sylvan.forests.out_of_sample import KFold
+from sylvan.forests.out_of_sample import KFold, Rows
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import complete_targets
 
@@ -39,12 +39,12 @@ class FoldModels(BaseEstimator):
         labels = targets.recorded
         random_state = check_random_state(self.random_state)
         used = np.ones(len(labels), bool) if sample_weight is None else np.asarray(sample_weight) > 0
-        fits = KFold(self.n_splits).plan(targets, used, False, random_state, check_groups(groups, len(labels)))
+        rows = Rows(targets, used, False, random_state, check_groups(groups, len(labels)))
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self.n_labels_ = labels.shape[1]
         self.models_ = []
         self.oos_proba_ = np.empty(labels.shape)
-        for fit in fits:
+        for fit in KFold(self.n_splits).plan(rows):
             model = _OneFold(self.estimator, random_state.randint(np.iinfo(np.int32).max))
             model.fit(X[fit.train], labels[fit.train], None if weights is None else weights[fit.train])
             self.models_.append(model)

@@ -12,7 +12,7 @@ from sylvan._threads import ONE_THREAD
 from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.ensemble import BaseForest
-from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
+from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
 from sylvan.kernels.simplex_qp import solve_tree_weights
@@ -57,7 +57,7 @@ class _Held(NamedTuple):
         return errors
 
 
-class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
+class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     """A forest whose trees have weights, learned from what they say about rows that they did not see.
 
     The weights w minimise the sum of squared errors max(0, P w)^2 plus lambda |w|^2, where P is positive if a tree is
@@ -254,41 +254,13 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         if "trees_" in state:
             self._weighted = self._weigh()
 
-    def _check_X(self, X: Any) -> Any:
-        check_is_fitted(self, "trees_")
-        if isinstance(X, BinnedMatrix):
-            raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
-        return check_features(self, X, reset=False)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes (n, 2), or of the label (n, 1)."""
-        proba = self._label_proba(X)
-        return self._form.proba(proba)
-
     def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
         n_jobs = self.forest.n_jobs if self.n_jobs is None else self.n_jobs
         equal = np.isinf(self.lambda_)
         trees = self.trees_ if equal else self._weighted
-        parts = [sum_proba(trees, block, n_jobs) for _, block in dense_blocks(X)]
-        proba = np.concatenate(parts)
+        proba = np.concatenate([sum_proba(trees, block, n_jobs) for _, block in dense_blocks(X)])
         return proba / trees.n_trees if equal else np.minimum(proba, 1.0)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the more probable class, or 0/1 where there is one label."""
-        proba = self._label_proba(X)
-        return self._form.predict(proba)
-
-    def tree_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities by each tree of positive weight, (n_trees, n, 2), or (n_trees, n, 1) of a label."""
-        X = self._check_X(X)
-        proba = np.concatenate([_each_tree(self.trees_, block) for _, block in dense_blocks(X)], axis=1)
-        return self._form.proba(proba)
-
-    def apply(self, X: Any) -> np.ndarray:
-        """Return (n, n_trees), the node index of the leaf that each row falls into, in trees of positive weight."""
-        X = self._check_X(X)
-        return np.concatenate([self.trees_.apply(block) for _, block in dense_blocks(X)])
 
     @property
     def n_forests(self) -> int:
