@@ -18,11 +18,17 @@ STATES = st.integers(0, 2**64 - 1)
 # Drawing
 
 
+@njit
+def draw_paths(cumulative, state, out):
+    for i in range(out.size):
+        out[i] = kernels._draw(cumulative, state)
+
+
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=20).filter(any), STATES)
 @examples(100)
 def test_draws_equal_the_twin(weights, state):
     out = np.full(30, -7)
-    kernels.draw_paths(np.cumsum(weights, dtype=np.float64), np.array([state], np.uint64), out)
+    draw_paths(np.cumsum(weights, dtype=np.float64), np.array([state], np.uint64), out)
     draw = naive.Draws(weights, state)
     assert_array_equal(out, [draw() for _ in out])
 
@@ -31,14 +37,14 @@ def test_a_path_without_weight_is_not_drawn_even_by_zero():
     state = np.array([2**64 - 0x9E3779B97F4A7C15], np.uint64)  # makes 0 the first number
     assert naive.Draws([0.0, 5.0], int(state[0]))() == 1
     out = np.full(1, -7)
-    kernels.draw_paths(np.array([0.0, 5.0]), state, out)
+    draw_paths(np.array([0.0, 5.0]), state, out)
     assert out == 1
 
 
 def test_draws_follow_the_weights():
     weights = np.array([0, 5, 1, 0, 0, 30, 2.5, 7, 0.5, 0])
     out = np.empty(20_000 if COMPILED else 2_000, np.int64)
-    kernels.draw_paths(np.cumsum(weights), np.array([11], np.uint64), out)
+    draw_paths(np.cumsum(weights), np.array([11], np.uint64), out)
     counts = np.bincount(out, minlength=len(weights))
     assert not counts[weights == 0].any()
     drawn = weights > 0

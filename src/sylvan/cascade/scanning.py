@@ -1,5 +1,6 @@
 """Multi-grained scanning: what forests say about windows of an image or a sequence, as features of the whole."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -115,7 +116,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         pairs: bool = False,
         passthrough: bool = False,
         grain_cycle: bool = False,
-        forests: Any = None,
+        forests: Sequence[BaseForest] | None = None,
         n_trees: int = 30,
         min_samples_leaf: Any = 10,
         n_jobs: int | None = None,
@@ -150,13 +151,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> np.ndarray:
         """Fit the forests and return the out-of-sample features of the training samples.
 
-        Parameters
-        ----------
-        X : (n, n_features), in the order that `shape` says
-        y : (n,) classes or (n, n_labels) of 0/1
-        sample_weight : (n,), optional
-        groups : (n,), optional
-            Samples of a group stay together in folds.
+        X is (n, n_features), in the order that `shape` says; y holds classes (n,), or labels (n, n_labels) of 0/1.
+        Samples of one of the `groups` (n,) stay together in folds.
         """
         return self._fit(X, y, sample_weight, groups, transform=True)
 
@@ -341,9 +337,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
             if isinstance(forest, type) or not hasattr(forest, "out_of_sample"):
                 raise TypeError(f"forests[{slot}] must be a plain forest of sylvan.forests, got {forest!r}.")
             if not isinstance(forest.out_of_sample, KFold):
-                raise ValueError(
-                    f"forests[{slot}] needs out_of_sample=KFold(k): all windows of a sample must be in one fold."
-                )
+                raise ValueError(f"forests[{slot}] needs out_of_sample=KFold(k): all windows of a sample go together.")
             if forest.out_of_sample.get_params() != self.forests[0].out_of_sample.get_params():
                 raise ValueError("All forests must have the same folds: set the same out_of_sample=KFold(k).")
         return list(self.forests)

@@ -12,20 +12,12 @@ _IMAGE_PARTS = (4, 3, 2)  # and of an image of each side: the same parts of its 
 
 
 class Grain(NamedTuple):
-    """One size of windows.
+    """One size of windows; all numbers are down and across."""
 
-    Attributes
-    ----------
-    size : height and width of a window
-    stride : steps between windows, down and across
-    positions : number of windows, down and across
-    pool : number of windows, down and across, whose answers are averaged
-    """
-
-    size: tuple[int, int]
-    stride: tuple[int, int]
-    positions: tuple[int, int]
-    pool: tuple[int, int]
+    size: tuple[int, int]  # height and width of a window
+    stride: tuple[int, int]  # steps between windows
+    positions: tuple[int, int]  # number of windows
+    pool: tuple[int, int]  # number of windows whose answers are averaged
 
     @property
     def n_windows(self) -> int:

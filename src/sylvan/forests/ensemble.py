@@ -53,6 +53,12 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     random_state: Any
     verbose: int
 
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Keep what a constructor was given, its `locals()`, under the parameters' names, as scikit-learn asks."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -74,10 +80,6 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             of draws does not depend on the scale of the weights); without, they count by their weight.
         groups : (n,), optional
             Rows of a group (a patient, a site) stay together in the folds of `KFold` out-of-sample probabilities.
-
-        Returns
-        -------
-        self
         """
         began = time.perf_counter()
         self._forget()
@@ -103,8 +105,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         if targets.form.names is not None:
             self.label_names_in_ = targets.form.names
-        self.trees_ = grown.trees
-        self.feature_importances_ = grown.importances
+        self.trees_, self.feature_importances_ = grown.trees, grown.importances
         train = [np.packbits(_mask(fit.train, used)) for fit in fits]
         held = [np.packbits(_mask(fit.held, used)) for fit in fits]
         self._bag = Bag(X.shape[0], n_draws, seeds, train, weights if any(n_draws) else None, held)
@@ -112,15 +113,9 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             if not isinstance(X, BinnedMatrix) and not used.all():
                 self._judge_unused(X, used, fits, grown.oos_sum)
             self.oos_proba_ = self._finish_oos(binned, grown.oos_sum, grown.oos_votes)
-        progress_logger(self.verbose).log(
-            logging.INFO if self.verbose else logging.DEBUG,
-            "%s: %d trees, %d nodes, %.1f MB in %.2f s",
-            type(self).__name__,
-            self.trees_.n_trees,
-            len(self.trees_.feature),
-            self.nbytes / 1e6,
-            time.perf_counter() - began,
-        )
+        level, name = logging.INFO if self.verbose else logging.DEBUG, type(self).__name__
+        size = (self.trees_.n_trees, len(self.trees_.feature), self.nbytes / 1e6, time.perf_counter() - began)
+        progress_logger(self.verbose).log(level, "%s: %d trees, %d nodes, %.1f MB in %.2f s", name, *size)
         return self
 
     def _forget(self) -> None:

@@ -61,14 +61,12 @@ class OutOfBag(BaseEstimator):
                 "probabilities instead."
             )
         if rows.groups is not None:
-            raise ValueError(
-                "OutOfBag() cannot keep groups together, since trees draw single rows: use out_of_sample=KFold(k)."
-            )
+            raise ValueError("OutOfBag() cannot keep groups together, as trees draw single rows: use KFold(k).")
         return [Fit(np.flatnonzero(rows.used), np.flatnonzero(~rows.used), True)]
 
 
 class KFold(BaseEstimator):
-    """Each row is judged by a forest grown on the other folds.
+    """Each row is judged by a forest grown on the other folds; rows of one of the `groups` of `fit` are in one fold.
 
     All fold forests are kept: predictions for new rows are their average. Costs `n_splits` times the trees.
 
@@ -79,10 +77,6 @@ class KFold(BaseEstimator):
     stratify : bool, default=True
         Whether folds keep the shares of the classes, where each row has one class (or there is one label). Other
         multi-label rows are split at random. A class with fewer rows than folds switches it off.
-
-    Notes
-    -----
-    With `groups` in `fit`, rows of a group are in the same fold.
 
     Examples
     --------

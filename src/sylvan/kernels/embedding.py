@@ -26,27 +26,17 @@ _ONE = np.uint64(1)
 
 
 class Paths(NamedTuple):
-    """The trees of a forest as their paths; made by `weigh_paths`.
+    """The trees of a forest as their paths; made by `weigh_paths`."""
 
-    Attributes
-    ----------
-    node_start, leaf_start : where each tree starts
-    first, last : leaves below each node, counted over all trees
-    weight : squared weight of each node, in units
-    own, between : what each leaf's path sums up to, and what it shares with the next leaf's
-    unit : the real number that 1 stands for
-    longest : bound of the product of a row with itself, a real number
-    """
-
-    node_start: np.ndarray
+    node_start: np.ndarray  # where each tree starts
     leaf_start: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    weight: np.ndarray
-    own: np.ndarray
-    between: np.ndarray
-    unit: float
-    longest: float
+    first: np.ndarray  # leaves below each node, counted over all trees, from here
+    last: np.ndarray  # to here
+    weight: np.ndarray  # squared weight of each node, in units
+    own: np.ndarray  # what each leaf's path sums up to
+    between: np.ndarray  # what it shares with the next leaf's
+    unit: float  # the real number that 1 stands for
+    longest: float  # bound of the product of a row with itself, a real number
 
 
 @kernel("void(i8[], i8[], out i8[])")

@@ -126,13 +126,6 @@ def _draw(cumulative, state):
     return low
 
 
-@kernel("void(f8[], out u8[], out i8[])")
-def draw_paths(cumulative, state, out):
-    """Draw paths, given the sums of the weights up to each, which end above 0."""
-    for i in range(out.size):
-        out[i] = _draw(cumulative, state)
-
-
 @part
 def _intersect(a, thresholds_a, b, thresholds_b, relax, out, thresholds_out):
     """Write the items that two lines have in common; return how many."""

@@ -1,5 +1,6 @@
 """The Siamese deep forest: a cascade that learns which pairs of points are similar."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
@@ -144,7 +145,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         symmetric: Any = True,
         pair_features: str = "concatenate",
         min_samples_split: Any = 2,
-        forests: Any = None,
+        forests: Sequence[BaseForest | WeightedForest] | None = None,
         scanning: Any = None,
         tau: float = 0.0,
         preprocessor: Any = None,
@@ -170,13 +171,9 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         self.verbose = verbose
 
     def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from pairs.
+        """Learn from pairs, (n_pairs, 2, n_features) points or (n_pairs, 2) row numbers of the preprocessor.
 
-        Parameters
-        ----------
-        pairs : (n_pairs, 2, n_features) points, or (n_pairs, 2) row numbers of the preprocessor
-        y : (n_pairs,), +1 similar, -1 dissimilar
-        sample_weight : (n_pairs,), optional
+        y and sample_weight are (n_pairs,); y is +1 for similar pairs, -1 for dissimilar ones.
         """
         self._forget()
         symmetric = bool(self.symmetric) if isinstance(self.symmetric, np.bool_) else self.symmetric
@@ -186,8 +183,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         pairs, dissimilar, points = self._read_fit(pairs, y)
         if np.ndim(sample_weight):
             sample_weight = check_weights(sample_weight, len(pairs))[0]
-            dissimilar_used = dissimilar[sample_weight > 0]
-            if dissimilar_used.all() or not dissimilar_used.any():
+            if len(np.unique(dissimilar[sample_weight > 0])) < 2:
                 raise ValueError(
                     "All pairs of positive weight are of one kind: similar and dissimilar ones are needed."
                 )
@@ -198,7 +194,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
             target, groups = np.tile(target, 2), np.tile(np.arange(len(pairs)), 2)
             sample_weight = np.tile(sample_weight, 2) if np.ndim(sample_weight) else sample_weight
         cascade = self._cascade()
-        inner = [getattr(forest, "forest", forest) for forest in self.forests or []]
+        inner: list[Any] = [getattr(forest, "forest", forest) for forest in self.forests or []]
         if both and any(isinstance(forest.out_of_sample, OutOfBag) for forest in inner):
             raise ValueError(
                 "Forests with OutOfBag() cannot keep the two orders of a pair together: use KFold(k), or "
@@ -213,16 +209,9 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         return self
 
     def fit_from_labels(self, X: Any, y: Any, n_pairs: int | None = None, *, similar: float = 0.5) -> Self:
-        """Draw pairs of points by their classes, and learn from them.
+        """Draw pairs of points X (n, n_features) by their classes y (n,), and learn from them: same class, similar.
 
-        Parameters
-        ----------
-        X : (n, n_features) points
-        y : (n,) classes; pairs of the same class are similar
-        n_pairs : int or None, default=None
-            Pairs to draw, each once; None: 2000, or as many as there are.
-        similar : float, default=0.5
-            Share of similar pairs.
+        `n_pairs` are drawn, each once; None: 2000, or as many as there are. `similar` is the share of similar pairs.
         """
         self._forget()
         points, y = check_points(X), np.asarray(y)

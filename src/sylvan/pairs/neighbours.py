@@ -73,20 +73,10 @@ class NeighboursMixin:
             yield self._distance(pairs).reshape(len(some), n)
 
     def kneighbors(self, X: Any, reference: Any, n_neighbors: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances and row numbers of the points of the reference that are nearest to each point.
+        """Return the distances and row numbers of the points of the reference nearest to each point, (n, n_neighbors).
 
-        Every point is compared with all points of the reference: this is for hundreds or thousands of them. See
-        `pairwise_distances` for the cost.
-
-        Parameters
-        ----------
-        X : (n, n_features) points
-        reference : (n_reference, n_features) points
-        n_neighbors : int, default=5
-
-        Returns
-        -------
-        distances, indices : (n, n_neighbors), nearest first
+        The nearest come first. Every point is compared with all points of the reference: this is for hundreds or
+        thousands of them. See `pairwise_distances` for the cost.
         """
         X, reference = self._check_points(X), self._check_points(reference, "reference")
         k = check_integer("n_neighbors", n_neighbors, 1, len(reference))
@@ -100,12 +90,8 @@ class NeighboursMixin:
     def classify(self, X: Any, reference: Any, labels: Any, n_neighbors: int = 5) -> np.ndarray:
         """Return the class of each point: that which its nearest neighbours in the reference have most.
 
-        Neighbours count by their similarity, 1 - distance; of equal classes the first in order is taken.
-
-        Parameters
-        ----------
-        X, reference, n_neighbors : as in `kneighbors`
-        labels : (n_reference,) classes of the reference
+        Neighbours count by their similarity, 1 - distance; of equal classes the first in order is taken. `labels` are
+        the classes of the reference, (n_reference,).
         """
         X, reference, labels = self._check_points(X), self._check_points(reference, "reference"), np.asarray(labels)
         if labels.ndim != 1 or len(labels) != len(reference):

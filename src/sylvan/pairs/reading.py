@@ -18,9 +18,7 @@ _EXPECTED = (
 def check_points(X: Any, name: str = "X") -> np.ndarray:
     """Return points as a dense float array (n, n_features); NaN stands for a missing value."""
     if not sparse.issparse(X) and not isinstance(X, pd.DataFrame) and np.ndim(X) < 2:
-        raise ValueError(
-            f"{name}: Expected points of shape (n, n_features), such as X[[0, 1]], got {np.ndim(X)}D array."
-        )
+        raise ValueError(f"{name}: Expected points of shape (n, n_features), as X[[0, 1]], got {np.ndim(X)}D array.")
     try:
         X = check_features(NameHolder(), X, reset=True)
     except ValueError as error:
@@ -99,9 +97,8 @@ def _look_up(pairs: np.ndarray, points: np.ndarray | Callable | None) -> np.ndar
     wrong = (pairs < 0) | (pairs >= len(points))
     if wrong.any():
         row, side = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"Pair {row} names point {pairs[row, side]}, but the preprocessor has points 0 to {len(points) - 1}."
-        )
+        last = len(points) - 1
+        raise ValueError(f"Pair {row} names point {pairs[row, side]}, but the preprocessor has points 0 to {last}.")
     return points[pairs]
 
 

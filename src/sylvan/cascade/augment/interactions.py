@@ -1,6 +1,7 @@
 """Interactions: a few dozen rules, mined from the paths of a layer's forests, that stand for the forests."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,27 +13,16 @@ from sylvan._validation import check_choice, check_integer, check_number
 from sylvan.cascade.augment.itemsets import Itemsets, join_paths, read_paths
 from sylvan.cascade.augment.label_columns import crossfitted, distribution, find_components, project
 from sylvan.cascade.augment.mining import Mined, mine
-from sylvan.cascade.augment.resampling import bootstrap_paths, check_forest
+from sylvan.cascade.augment.readable import check_forest
+from sylvan.cascade.augment.resampling import bootstrap_paths
 from sylvan.cascade.augment.rules import Rules, rule_number
-from sylvan.cascade.contracts import Column, LayerView
+from sylvan.cascade.contracts import Column, Forest, LayerView
 
 _MAX_SEED = np.iinfo(np.int32).max
 _GREATEST = np.finfo(np.float32).max  # blocks hold single-precision numbers
 _MOST_NODES = 10_000  # leaves of an intersection tree
 _RULES_AT_ONCE = 500
-_MINING = (
-    "n_interactions",
-    "n_trees",
-    "depth",
-    "branches",
-    "min_order",
-    "min_stability",
-    "miner",
-    "emit",
-    "threshold_rule",
-)
-
-
+_MINING = ("n_interactions", "n_trees", "depth", "branches", "min_order", "min_stability", "miner", "emit")
 _CHOICES = {
     "miner": ("intersection_trees", "prevalence"),
     "emit": ("leaves", "all"),
@@ -139,11 +129,9 @@ class Interactions(BaseEstimator):
     **Rules are found with the labels of the training rows: features of these rows are not out-of-sample**, and scores
     of later layers are somewhat too good. The more columns there are, the more this costs: with the paper's settings,
     `Interactions(30, threshold_rule="relax", labels="full", scale="none")`, layers get worse than the first one though
-    their out-of-bag scores do not; ten scores cost nothing that could be told from noise. All label columns
-    of a rule tell a tree the same, whether a row is in the region, and there are as many copies as labels, which
-    weights rules against X in the draw of features.
-
-    A row with a missing value in a column of a rule is outside its region.
+    their out-of-bag scores do not; ten scores cost nothing that could be told from noise. All label columns of a rule
+    tell a tree the same, whether a row is in the region, and there are as many copies as labels, which weights rules
+    against X in the draw of features. A row with a missing value in a column of a rule is outside its region.
 
     References
     ----------
@@ -184,7 +172,7 @@ class Interactions(BaseEstimator):
         min_support: int = 10,
         n_bootstraps: int = 10,
         min_stability: float = 0.5,
-        forest: Any = None,
+        forest: Forest | None = None,
         feature_subset: str = "none",
         score: str = "distance",
         scale: str = "std",
@@ -226,14 +214,12 @@ class Interactions(BaseEstimator):
         n_slots = len(view.forests)
         random = np.random.RandomState(view.random_state)
         columns_of = [view.columns_of(slot) for slot in range(n_slots)]
-        self.n_columns_ = max(int(columns[-1]) for columns in columns_of) + 1
-        self._n_slots = n_slots
+        self.n_columns_, self._n_slots = max(int(columns[-1]) for columns in columns_of) + 1, n_slots
         used = np.ones(view.probas.shape[1], dtype=bool) if view.used is None else view.used
 
         importance = np.zeros(self.n_columns_)
         for forest, columns in zip(view.forests, columns_of):
-            check_forest(forest)
-            importance[columns] += np.asarray(forest.feature_importances_) / n_slots
+            importance[columns] += np.asarray(check_forest(forest, "Interactions").feature_importances_) / n_slots
         seed = int(random.randint(_MAX_SEED))
         reading: dict[str, Any] = {"max_depth": self.max_depth, "path_rule": self.path_rule}
         weights = None if self.feature_subset == "none" else importance
@@ -250,7 +236,7 @@ class Interactions(BaseEstimator):
                 counts.append(rules.count(view.columns(rules.columns)[used]))
             return np.concatenate(counts) >= self.min_support
 
-        settings = {name: getattr(self, name) for name in _MINING}
+        settings = {name: getattr(self, name) for name in (*_MINING, "threshold_rule")}
         mined = mine(join_paths(paths), bootstraps, **settings, usable=usable, seed=seed)
         return self._learn(view, mined, used, importance, random)
 
@@ -261,13 +247,10 @@ class Interactions(BaseEstimator):
         rules = Rules.of(mined.itemsets)
         values = view.columns(rules.columns)
         rules = rules.rounded(values[used])
-        worth = np.ones(len(rules.columns))
-        if self.scale == "std":
-            worth = 1.0 / _spread(values[used])
+        worth = 1.0 / _spread(values[used]) if self.scale == "std" else np.ones(len(rules.columns))
         if self.score == "importance":
             worth = worth * importance[rules.columns]
-        at = rules.conditions[1]
-        self.rules_ = Rules(rules.start, rules.column, rules.greater, rules.threshold, worth[at])
+        self.rules_ = replace(rules, worth=worth[rules.conditions[1]])
         self.stability_, self.mining_report_ = mined.stability, mined.report
         inside, score = self.rules_.ask(values, self.score == "importance")
         labels = np.asarray(view.labels, dtype=np.float64)
@@ -409,9 +392,7 @@ class Interactions(BaseEstimator):
                 f"{self.branches ** (self.depth - 1)} leaves; at most {_MOST_NODES} are allowed."
             )
         if self.forest is not None and (isinstance(self.forest, type) or not hasattr(self.forest, "encode")):
-            raise TypeError(
-                f"forest must be None or a forest of sylvan.forests, such as RandomForest(10), got {self.forest!r}."
-            )
+            raise TypeError(f"forest must be None or a forest, such as RandomForest(10), got {self.forest!r}.")
         if self.score == "none" and self.labels == "none":
             raise ValueError("score='none' and labels='none' leave no features: choose one of them.")
 

@@ -10,21 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sylvan._validation import check_choice, check_integer
+from sylvan.forests.trees import TreeArrays
 from sylvan.kernels import paths as kernels
 from sylvan.kernels.itemsets import match_itemsets
 
 
 class Itemsets(NamedTuple):
-    """Sets of conditions.
+    """Sets of conditions: ascending items, filled up with -1, and their thresholds, filled up with NaN."""
 
-    Attributes
-    ----------
-    items : (k, width) int64, ascending, filled up with -1: 2 * column for `x <= t`, 2 * column + 1 for `x > t`
-    thresholds : (k, width) float64, filled up with NaN
-    """
-
-    items: np.ndarray
-    thresholds: np.ndarray
+    items: np.ndarray  # (k, width) int64: 2 * column for `x <= t`, 2 * column + 1 for `x > t`
+    thresholds: np.ndarray  # (k, width) float64
 
     @property
     def n_itemsets(self) -> int:
@@ -52,23 +47,17 @@ class Itemsets(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """Paths from roots to leaves, as itemsets.
-
-    Attributes
-    ----------
-    items, thresholds : (m, width), see `Itemsets`
-    weight : (m,) float64, training rows in the leaf
-    """
+    """Paths from roots to leaves, as itemsets, and the training rows in their leaves."""
 
     items: np.ndarray
     thresholds: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # (m,) float64
 
 
 def read_paths(
-    trees: Any, columns: np.ndarray | None = None, max_depth: int | None = 6, path_rule: str = "first"
+    trees: TreeArrays, columns: np.ndarray | None = None, max_depth: int | None = 6, path_rule: str = "first"
 ) -> Paths:
-    """Return the paths from the roots of a forest's trees (`TreeArrays`) to their leaves, in the order of the nodes.
+    """Return the paths from the roots of a forest's trees to their leaves, in the order of the nodes.
 
     `columns` are the numbers that the forest's columns have in a wider table. Nodes at `max_depth` count as leaves, as
     if trees had been grown so far only; None: whole paths. Of the conditions on one column, "first" keeps the one

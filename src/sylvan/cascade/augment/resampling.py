@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 from sylvan.cascade.augment.itemsets import Paths, join_paths, read_paths
+from sylvan.cascade.augment.readable import TreeForest, check_forest
 from sylvan.cascade.contracts import LayerView
 
 _MAX_SEED = np.iinfo(np.int32).max
@@ -53,17 +54,9 @@ def draw_columns(importance: np.ndarray, random: np.random.RandomState) -> np.nd
     return np.sort(random.choice(len(importance), n, replace=False, p=chance / chance.sum()))
 
 
-def fit_forest(template: Any, encoded: Any, labels: Any, weight: np.ndarray, random: np.random.RandomState) -> Any:
+def fit_forest(
+    template: Any, encoded: Any, labels: Any, weight: np.ndarray, random: np.random.RandomState
+) -> TreeForest:
     """Return a forest like the template, with a seed of its own."""
     forest = clone(template).set_params(random_state=int(random.randint(_MAX_SEED)))
-    forest.fit(encoded, labels, sample_weight=weight)
-    check_forest(forest)
-    return forest
-
-
-def check_forest(forest: Any) -> None:
-    """Refuse a forest whose trees cannot be read."""
-    if getattr(forest, "trees_", None) is None:
-        raise TypeError(
-            f"Interactions needs fitted forests of sylvan.forests, which have `trees_`, got {type(forest).__name__}."
-        )
+    return check_forest(forest.fit(encoded, labels, sample_weight=weight), "Interactions")

@@ -25,20 +25,12 @@ _WIDE = 2.0  # intervals of c that are wider than this factor tell little
 
 
 class Reading(NamedTuple):
-    """What the rankings say.
+    """What the rankings say."""
 
-    Attributes
-    ----------
-    chances : (n_labels, n_grid) probability of each c of the grid, by label; NaN of labels without a positive
-    recorded : (n_labels,) share of recorded rows; c cannot be less
-    spread : expected standard deviation of log c between labels
-    differ : how many times more likely the labels are if they differ than if they do not (Bayes factor)
-    """
-
-    chances: np.ndarray
-    recorded: np.ndarray
-    spread: float
-    differ: float
+    chances: np.ndarray  # (n_labels, n_grid) probability of each c of the grid; NaN of labels without a positive
+    recorded: np.ndarray  # (n_labels,) share of recorded rows; c cannot be less
+    spread: float  # expected standard deviation of log c between labels
+    differ: float  # how many times more likely the labels are if they differ than if they do not (Bayes factor)
 
 
 class BinormalFrequency(BaseEstimator):
