@@ -67,11 +67,13 @@ class TreeVotes:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
-        return self._form.proba(self._label_proba(X))
+        proba = self._label_proba(X)  # first: it says so if there was no fit
+        return self._form.proba(proba)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
-        return self._form.predict(self._label_proba(X))
+        proba = self._label_proba(X)
+        return self._form.predict(proba)
 
     def tree_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities by each of `trees_`, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.

@@ -15,21 +15,11 @@ _LISTED = 2_000_000  # pairs that are listed to draw from; of more, pairs are tr
 def draw_pairs(
     y: Any, n_pairs: int, *, similar: float = 0.5, random_state: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw pairs of points by their classes: similar pairs have the same class.
+    """Draw pairs of points by their classes y (n,): similar pairs have the same class.
 
-    Parameters
-    ----------
-    y : (n,) classes of the points
-    n_pairs : int
-        Number of pairs. No pair is drawn twice, in either order, and no point is paired with itself.
-    similar : float, default=0.5
-        Share of similar pairs. If there are not enough of one kind, there are fewer pairs, with a warning.
-    random_state : int, RandomState or None, default=None
-
-    Returns
-    -------
-    pairs : (n_pairs, 2), row numbers
-    similarity : (n_pairs,), +1 similar, -1 dissimilar
+    Returns pairs of row numbers (n_pairs, 2) and their similarity (n_pairs,), +1 or -1. No pair is drawn twice, in
+    either order, and no point is paired with itself. `similar` is the share of similar pairs; if there are not enough
+    of one kind, there are fewer pairs, with a warning.
 
     Examples
     --------

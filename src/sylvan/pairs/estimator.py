@@ -297,17 +297,11 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
     def calibrate_threshold(
         self, pairs_valid: Any, y_valid: Any, strategy: str = "accuracy", *, min_rate: Any = None, beta: float = 1.0
     ) -> Self:
-        """Set the threshold that is best for pairs which the model has not seen.
+        """Set the threshold that is best for pairs which the model has not seen, as in `fit`.
 
-        Parameters
-        ----------
-        pairs_valid, y_valid : pairs and their similarity, as in `fit`
-        strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr", default="accuracy"
-            What to maximise: accuracy; the F-score of similar pairs; the rate of similar pairs that are found, while
-            the rate of dissimilar ones that are is at least `min_rate`; or the other way round.
-        min_rate : float from 0 to 1, for "max_tpr" and "max_tnr"
-        beta : float, default=1.0
-            Weight of recall against precision, for "f_beta".
+        `strategy` says what to maximise: "accuracy"; "f_beta", the F-score of similar pairs, where `beta` weighs recall
+        against precision; "max_tpr", the rate of similar pairs that are found, while the rate of dissimilar ones that
+        are is at least `min_rate`, from 0 to 1; or "max_tnr", the other way round.
         """
         check_choice("strategy", strategy, ("accuracy", "f_beta", "max_tpr", "max_tnr"))
         distance = self.pair_distance(pairs_valid)

@@ -111,22 +111,10 @@ class TIcE(BaseEstimator):
         self.random_state = random_state
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label.
+        """Return c of each label, NaN for a label that no row has.
 
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n, n_features)
-            Features, NaN if missing.
-        Y : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
-            1 where a label was observed, else 0 or NaN.
-        proba : ignored
-        random_state : int, RandomState or None, default=None
-            Used if the constructor had none.
-
-        Returns
-        -------
-        c : ndarray of shape (n_labels,)
-            In (0, 1]; NaN for a label that no row has.
+        X are features (n, n_features), NaN if missing; Y (n, n_labels) or (n,) is 1 where a label was recorded, else 0
+        or NaN; random_state is used if the constructor had none; `proba` is ignored.
         """
         return Frequency(np.array([result.c for result in self.results(X, Y, random_state)]))
 
