@@ -40,7 +40,7 @@ from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.forests import KFold, RandomForest
 from sylvan.kernels.simplex_qp import solve_tree_weights
 from sylvan.pairs import draw_pairs
-from sylvan.pairs.pairs import count_pairs
+from sylvan.pairs.drawing import count_pairs
 
 SETS = ("parkinsons", "ecoli", "yeast-uci", "haberman", "breast-tissue", "ilpd", "lung-cancer")
 PUBLISHED_NAMES = {

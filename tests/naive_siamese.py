@@ -4,6 +4,8 @@ It shares with the library the forests and the way seeds are drawn. Rows of pair
 the mean over both orders are its own.
 """
 
+from functools import cache
+
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import clone
@@ -164,3 +166,24 @@ class GivenDistances(SiameseDeepForest):
 
     def _distance(self, pairs):
         return pairs[:, 0, 0].copy()
+
+
+# What the tests learn from.
+X, CLASSES = make_points()
+X_NEW, CLASSES_NEW = make_points(seed=1)
+INDICES, Y = make_pairs(CLASSES, 90)
+PAIRS = X[INDICES]
+INDICES_NEW, Y_NEW = make_pairs(CLASSES_NEW, 40, seed=1)
+PAIRS_NEW = X_NEW[INDICES_NEW]
+SEED = 3
+SMALL = {"n_trees": 6, "max_layers": 2, "lam": 0.01, "random_state": SEED}
+
+
+def small(**settings):
+    return SiameseDeepForest(**SMALL | settings)
+
+
+@cache
+def shared(**settings):
+    """A fitted model that several tests look at, and none may change."""
+    return small(**settings).fit(PAIRS, Y)

@@ -96,7 +96,7 @@ class Measure:
         return f"{self.name.replace('_', ' ')} ({'greater' if self.greater_is_better else 'smaller'} is better)"
 
     def __call__(self, Y_true: Any, Y_score: Any, *others: Any, threshold: float | Array = 0.5) -> float:
-        """Value of the measure: the mean of its vector form over the entries that are defined.
+        """Value of the measure: the mean of its vector form over the entries that are defined; NaN if none is.
 
         Parameters
         ----------
@@ -106,11 +106,6 @@ class Measure:
             Probabilities; any finite scores will do for measures that use no threshold.
         threshold : float or array of shape (n_labels,), default=0.5
             A label is predicted where its score is greater. Ignored by measures that use no threshold.
-
-        Returns
-        -------
-        float
-            NaN if the measure is defined nowhere.
         """
         if others or hasattr(Y_true, "predict_proba"):  # called as scikit-learn calls a scorer
             raise TypeError(f"{self.name} takes (Y_true, Y_score); as a scorer pass scoring={self.name}.scorer().")
@@ -121,15 +116,7 @@ class Measure:
     def vector(self, Y_true: Any, Y_score: Any, *, threshold: float | Array = 0.5) -> Array:
         """Values of the measure by row, shape (n,), or by label, shape (n_labels,), as `kind` says.
 
-        Parameters
-        ----------
-        Y_true, Y_score, threshold
-            As for a call of the measure.
-
-        Returns
-        -------
-        ndarray
-            NaN where the measure is not defined. A pooled measure has no vector: ValueError.
+        NaN where the measure is not defined; parameters as for a call. A pooled measure has no vector: ValueError.
 
         Examples
         --------
@@ -149,44 +136,26 @@ class Measure:
         """Whether `a` is strictly better than `b`, by element if they are arrays.
 
         NaN is never better, and any number is better than NaN: NaN may stand for "no score yet".
-
-        Examples
-        --------
-        >>> from sylvan.measures import hamming_loss
-        >>> hamming_loss.better(0.1, 0.2), hamming_loss.better(0.1, float("nan"))
-        (True, True)
         """
         gain = np.greater(a, b) if self.greater_is_better else np.less(a, b)
         result = gain | (np.isnan(b) & ~np.isnan(a))
         return bool(result) if np.ndim(result) == 0 else result
 
     def scorer(self, *, threshold: float = 0.5) -> Callable[[Any, Any, Any], float]:
-        """Scorer for scikit-learn's model selection: `scorer(estimator, X, y)`, negated for a loss.
+        """Scorer for scikit-learn's model selection: `scorer(estimator, X, y)`, negated for a loss; can be pickled.
 
-        `predict_proba` of the estimator must return one array, `(n, n_labels)` if `y` is multi-label. If `y`
-        holds classes, they become one-hot labels in the order of `estimator.classes_`, two classes a single
-        label (is it the second?). A class that the estimator has never seen leaves a row without positives.
-
-        Parameters
-        ----------
-        threshold : float, default=0.5
-            As for a call of the measure.
-
-        Returns
-        -------
-        callable
-            Can be pickled; pass it as `scoring=`.
+        `predict_proba` of the estimator must return one array, `(n, n_labels)` if `y` is multi-label. If `y` holds
+        classes, they become one-hot labels in the order of `estimator.classes_`, two classes a single label (is it the
+        second?). A class that the estimator has never seen leaves a row without positives.
 
         Examples
         --------
-        >>> from sklearn.datasets import make_multilabel_classification
         >>> from sklearn.model_selection import cross_val_score
-        >>> from sklearn.multioutput import ClassifierChain
-        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sylvan.datasets import load_digit_attributes
+        >>> from sylvan.forests import RandomForest
         >>> from sylvan.measures import hamming_loss
-        >>> X, Y = make_multilabel_classification(random_state=0)
-        >>> losses = -cross_val_score(ClassifierChain(GaussianNB()), X, Y, scoring=hamming_loss.scorer())
-        >>> bool(losses.mean() < 0.5)
+        >>> X, Y = load_digit_attributes(return_X_y=True)
+        >>> bool((cross_val_score(RandomForest(10), X, Y, scoring=hamming_loss.scorer()) > -0.2).all())
         True
         """
         return _Scorer(self, threshold)
@@ -218,30 +187,15 @@ class _Scorer:
             y = np.asarray(y)
             # A column of classes and a matrix of one label look alike; the probabilities tell them apart.
             if y.ndim == 1 or (y.shape[1] == 1 and np.shape(proba)[1] > 1):
-                y, proba = _one_hot(y.ravel(), proba, estimator.classes_)
+                y = y.ravel()[:, None] == np.asarray(estimator.classes_)[None, :]
+                if y.shape[1] == 2:
+                    y, proba = y[:, 1], proba[:, -1]
         value = self.measure(y, proba, threshold=self.threshold)
         return value if self.measure.greater_is_better else -value
 
 
-def _one_hot(y: Array, proba: Array, classes: Any) -> tuple[Array, Array]:
-    truth = y[:, None] == np.asarray(classes)[None, :]
-    if truth.shape[1] == 2:
-        return truth[:, 1], proba[:, -1]
-    return truth, proba
-
-
 def get_measure(measure: str | Measure) -> Measure:
-    """Find a measure by its name; a measure is returned as it is.
-
-    Parameters
-    ----------
-    measure : str or Measure
-        A key of `MEASURES`, "macro_auc", or a measure.
-
-    Returns
-    -------
-    Measure
-        Of an unknown name there is none: ValueError, with a list of the names.
+    """Find a measure by its name, a key of `MEASURES` or "macro_auc"; a measure is returned as it is.
 
     Examples
     --------
@@ -260,20 +214,30 @@ def get_measure(measure: str | Measure) -> Measure:
 
 
 def _truth_and_scores(Y_true: Any, Y_score: Any) -> tuple[Array, Array]:
-    Y, S = _matrix(Y_true, "Y_true"), _matrix(Y_score, "Y_score").astype(np.float64)
+    Y, S = _read_truth(Y_true), _matrix(Y_score, "Y_score").astype(np.float64)
     if Y.shape != S.shape:
         raise ValueError(
             f"Y_true has shape {np.shape(Y_true)} but Y_score has shape {np.shape(Y_score)}; they must match"
         )
-    binary = _is_binary(Y)
+    if not np.isfinite(S).all():
+        row, column = np.argwhere(~np.isfinite(S))[0]
+        raise ValueError(f"Y_score must be finite, but is {S[row, column]} in row {row}, column {column}")
+    return Y, S
+
+
+def _read_truth(Y_true: Any) -> Array:
+    """Return 0/1 labels of any form as booleans (n, n_labels)."""
+    Y = _matrix(Y_true, "Y_true")
+    if Y.dtype.kind in "biuf":
+        binary = (Y == 0) | (Y == 1)
+    else:  # strings and pandas' NA do not compare with numbers in a useful way: look at each value
+        test = np.frompyfunc(lambda value: isinstance(value, Real | np.bool_) and value in (0, 1), 1, 1)
+        binary = test(Y.astype(object)).astype(bool)
     if not binary.all():
         row, column = np.argwhere(~binary)[0]
         name = getattr(Y_true, "columns", range(Y.shape[1]))[column]
         raise ValueError(f"Y_true must hold 0 and 1 only, but column {name!r} holds {Y[row, column]!s}")
-    if not np.isfinite(S).all():
-        row, column = np.argwhere(~np.isfinite(S))[0]
-        raise ValueError(f"Y_score must be finite, but is {S[row, column]} in row {row}, column {column}")
-    return Y.astype(bool), S
+    return Y.astype(bool)
 
 
 def _matrix(values: Any, name: str) -> Array:
@@ -281,14 +245,6 @@ def _matrix(values: Any, name: str) -> Array:
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(f"{name} must be a non-empty (n, n_labels) or (n,) array, got shape {array.shape}")
     return array.reshape(len(array), -1)
-
-
-def _is_binary(Y: Array) -> Array:
-    if Y.dtype.kind in "biuf":
-        return (Y == 0) | (Y == 1)
-    # Strings and pandas' NA do not compare with numbers in a useful way: look at each value.
-    test = np.frompyfunc(lambda value: isinstance(value, Real | np.bool_) and value in (0, 1), 1, 1)
-    return test(Y.astype(object)).astype(bool)
 
 
 # The measures by row, by label, or of the one pooled label. Labels in columns, Y boolean.
@@ -299,8 +255,7 @@ def _is_binary(Y: Array) -> Array:
 
 
 def _ratio(numerator: Array, denominator: Array, *, empty: float) -> Array:
-    out = np.full(denominator.shape, empty)
-    return np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return np.divide(numerator, denominator, out=np.full(denominator.shape, empty), where=denominator > 0)
 
 
 def _ranks_from_top(S: Array) -> Array:
@@ -331,8 +286,7 @@ def _brier_loss(Y: Array, S: Array) -> Array:
 
 
 def _one_error(Y: Array, S: Array) -> Array:
-    top = S.argmax(axis=1)
-    return 1.0 - Y[np.arange(len(Y)), top]
+    return 1.0 - Y[np.arange(len(Y)), S.argmax(axis=1)]
 
 
 def _coverage(Y: Array, S: Array) -> Array:

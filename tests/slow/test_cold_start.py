@@ -110,9 +110,9 @@ def test_change_in_any_kernel_file_compiles_anew(tmp_path):
 def small_kernel(tmp_path):
     """Write a module with one kernel that compiles in no time."""
     code = """
-        from sylvan.kernels.compile import i8, kernel
+        from sylvan.kernels.compile import kernel
 
-        @kernel(i8(i8))
+        @kernel("i8(i8)")
         def add_one(x):
             return x + 1
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, train_test_split
 from sylvan.bench.protocol import TEST_SHARE, Cell, Protocol
 from sylvan.datasets import hide_positives, load_dataset, read_arff, read_csv
 from sylvan.forests import OutOfBag, RandomForest
-from sylvan.pairs.pairs import count_pairs, draw_pairs
+from sylvan.pairs.drawing import count_pairs, draw_pairs
 
 
 class Sample(NamedTuple):

@@ -6,7 +6,6 @@ with a checksum. Files are pickles: resume only from folders that you trust.
 
 import json
 import pickle
-from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -42,13 +41,7 @@ class NoCheckpoints:
 
 
 class Checkpoints(NoCheckpoints):
-    """Layers of one fit in a folder.
-
-    Parameters
-    ----------
-    folder : path; made if it is not there
-    fingerprint : what identifies the data and the parameters; a folder of another fit is refused
-    """
+    """Layers of one fit in a folder, made if it is not there; a folder of another fingerprint is refused."""
 
     def __init__(self, folder: Any, fingerprint: str) -> None:
         self.folder: Path = Path(folder)
@@ -70,7 +63,8 @@ class Checkpoints(NoCheckpoints):
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {"format": _FORMAT, "fingerprint": self.fingerprint, "seeds": drawn}
-        _write(header, lambda file: file.write(json.dumps(content).encode()))
+        with whole_file(header) as file:
+            file.write(json.dumps(content).encode())
         return drawn
 
     def _check(self, header: Path) -> list[int]:
@@ -103,8 +97,8 @@ class Checkpoints(NoCheckpoints):
 
     def save(self, number: int, layer: Any, resume: Any) -> None:
         """Write a finished layer and what is needed to go on; forget what was needed before."""
-        _write(self._layer(number), lambda file: _dump(layer, file))
-        _write(self._resume(number), lambda file: _dump(resume, file))
+        _write(layer, self._layer(number))
+        _write(resume, self._resume(number))
         self._resume(number - 2).unlink(missing_ok=True)  # of the two last, one is whole whatever happens
 
     def _layer(self, number: int) -> Path:
@@ -125,15 +119,11 @@ class _Hashing:
         return self.file.write(data)
 
 
-def _dump(value: Any, file: BinaryIO) -> None:
-    hashing = _Hashing(file)
-    pickle.dump(value, hashing, protocol=5)
-    file.write(hashing.hash.digest())
-
-
-def _write(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+def _write(value: Any, path: Path) -> None:
     with whole_file(path) as file:
-        write(file)
+        hashing = _Hashing(file)
+        pickle.dump(value, hashing, protocol=5)
+        file.write(hashing.hash.digest())
 
 
 def _read(path: Path) -> Any:

@@ -1,6 +1,15 @@
 """Length control: when a cascade stops growing and how many layers it keeps.
 
-Each class is two pure functions of the history, a list of `LayerRecord`s.
+Each class is two pure functions of the history, a list of `LayerRecord`s: a `LengthControl`.
+
+>>> from sylvan.cascade.contracts import LayerRecord
+>>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.8, 0.85, 0.84], start=1)]
+>>> ScoreDrop().should_stop(history[:2]), ScoreDrop().should_stop(history), ScoreDrop().n_layers(history)
+(False, True, 2)
+>>> Patience(2).should_stop(history), Patience(1).should_stop(history), Patience(1).n_layers(history)
+(False, True, 2)
+>>> BestLayer().n_layers(history), BestLayer(first=3).n_layers(history)
+(2, 3)
 """
 
 from collections.abc import Sequence
@@ -26,13 +35,7 @@ def _best(history: Sequence[LayerRecord], first: int = 1, tol: float = 0.0) -> i
 
 
 class FixedLength(BaseEstimator):
-    """Grow a fixed number of layers and keep them all.
-
-    Parameters
-    ----------
-    n : int or None, default=None
-        Number of layers; None: as many as `max_layers` allows.
-    """
+    """Grow a fixed number of layers, `n`, or as many as `max_layers` allows if that is None, and keep them all."""
 
     def __init__(self, n: int | None = None) -> None:
         self.n = n
@@ -55,14 +58,6 @@ class ScoreDrop(BaseEstimator):
     ----------
     tol : float, default=0.0
         A score that is lower by no more than this is no drop.
-
-    Examples
-    --------
-    >>> from sylvan.cascade.contracts import LayerRecord
-    >>> from sylvan.cascade.length import ScoreDrop
-    >>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.8, 0.85, 0.84], start=1)]
-    >>> ScoreDrop().should_stop(history[:2]), ScoreDrop().should_stop(history), ScoreDrop().n_layers(history)
-    (False, True, 2)
 
     References
     ----------
@@ -94,14 +89,6 @@ class Patience(BaseEstimator):
         Layers without a gain that are endured.
     tol : float, default=0.0
         A gain must be greater than this.
-
-    Examples
-    --------
-    >>> from sylvan.cascade.contracts import LayerRecord
-    >>> from sylvan.cascade.length import Patience
-    >>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.8, 0.85, 0.84, 0.85], start=1)]
-    >>> Patience(2).should_stop(history[:3]), Patience(2).should_stop(history), Patience(2).n_layers(history)
-    (False, True, 2)
     """
 
     def __init__(self, n: int = 2, tol: float = 0.0) -> None:
@@ -124,15 +111,7 @@ class BestLayer(BaseEstimator):
     ----------
     first : int, default=1
         The first layer that may be chosen. 2 leaves out the plain forests, as the weak-label recipes do: layer 1 is
-        trained on the observed labels, which the scores are measured against.
-
-    Examples
-    --------
-    >>> from sylvan.cascade.contracts import LayerRecord
-    >>> from sylvan.cascade.length import BestLayer
-    >>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.9, 0.85, 0.87, 0.87], start=1)]
-    >>> BestLayer().n_layers(history), BestLayer(first=2).n_layers(history)
-    (1, 3)
+        trained on the recorded labels, which the scores are measured against.
     """
 
     def __init__(self, first: int = 1) -> None:
@@ -148,16 +127,7 @@ class BestLayer(BaseEstimator):
 
 
 class ImputationLimit(BaseEstimator):
-    """Stop when no label may be imputed any more, and keep all layers (LCForest).
-
-    Examples
-    --------
-    >>> from sylvan.cascade.contracts import LayerRecord
-    >>> from sylvan.cascade.length import ImputationLimit
-    >>> history = [LayerRecord(1, 0.8, True, 10, 3, 0.1), LayerRecord(2, 0.8, True, 25, 0, 0.1)]
-    >>> ImputationLimit().should_stop(history[:1]), ImputationLimit().should_stop(history)
-    (False, True)
-    """
+    """Stop when no label may be imputed any more, and keep all layers (LCForest)."""
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
         """Stop when no label is active."""

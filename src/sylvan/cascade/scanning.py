@@ -1,8 +1,7 @@
 """Multi-grained scanning: what forests say about windows of an image or a sequence, as features of the whole."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_share, check_weights
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights
+from sylvan.cascade.windows import Grain, check_grains, check_shape, draw_windows, take_windows
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
+from sylvan.forests.ensemble import BaseForest
+from sylvan.forests.out_of_sample import Rows
 from sylvan.io import Savable
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import complete_targets
@@ -21,70 +23,15 @@ __all__ = ["MultiGrainedScanning"]
 
 _MAX_SEED = np.iinfo(np.int32).max
 _BATCH_NUMBERS = 1 << 23  # window values that are in hand at a time when predicting
-_SEQUENCE_PARTS = (16, 9, 4)  # windows of a sequence are this part of its length
-_IMAGE_PARTS = (4, 3, 2)  # and of an image of each side: the same parts of its area
 
 
-class _Grain(NamedTuple):
-    """One size of windows.
+class _Samples(NamedTuple):
+    """What all forests learn from: images, labels and weights of the samples, and where seeds are drawn from."""
 
-    Attributes
-    ----------
-    size : height and width of a window
-    stride : steps between windows, down and across
-    positions : number of windows, down and across
-    pool : number of windows, down and across, whose answers are averaged
-    """
-
-    size: tuple[int, int]
-    stride: tuple[int, int]
-    positions: tuple[int, int]
-    pool: tuple[int, int]
-
-    @property
-    def n_windows(self) -> int:
-        return self.positions[0] * self.positions[1]
-
-    @property
-    def pooled(self) -> tuple[int, int]:
-        """Number of answers, down and across."""
-        return -(-self.positions[0] // self.pool[0]), -(-self.positions[1] // self.pool[1])
-
-    @property
-    def n_out(self) -> int:
-        return self.pooled[0] * self.pooled[1]
-
-    def windows(self, images: np.ndarray) -> np.ndarray:
-        """Return all windows of images (n, parts, height, width, channels), a view of (n, down, across, ...)."""
-        every = np.lib.stride_tricks.sliding_window_view(images, self.size, axis=(2, 3))
-        every = every[:, :, :: self.stride[0], :: self.stride[1]]  # n, parts, down, across, channels, a, b
-        return every.transpose(0, 2, 3, 1, 5, 6, 4)
-
-    def average(self, maps: np.ndarray) -> np.ndarray:
-        """Return the means of answers (n, down, across, n_labels) over pools; those at the edge may be smaller."""
-        for axis, width in enumerate(self.pool, start=1):
-            if width > 1:
-                starts = np.arange(0, maps.shape[axis], width)
-                counts = np.diff([*starts, maps.shape[axis]])
-                shape = [1] * maps.ndim
-                shape[axis] = -1
-                maps = np.add.reduceat(maps, starts, axis=axis) / counts.reshape(shape)
-        return maps
-
-    def spread(self, importances: np.ndarray, inside: np.ndarray, out: np.ndarray) -> None:
-        """Add importances of answers (down, across) to the pixels `out` that they come from.
-
-        `inside` has importances within a window, (parts, a, b, channels); `out` is (parts, height, width, channels).
-        """
-        for down in range(self.positions[0]):
-            for across in range(self.positions[1]):
-                pool = down // self.pool[0], across // self.pool[1]
-                size = [
-                    min(width, count - at * width) for at, width, count in zip(pool, self.pool, self.positions)
-                ]  # windows in the pool
-                top, left = down * self.stride[0], across * self.stride[1]
-                window = out[:, top : top + self.size[0], left : left + self.size[1]]
-                window += importances[pool] / (size[0] * size[1]) * inside
+    images: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray | None
+    random_state: np.random.RandomState
 
 
 class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
@@ -169,7 +116,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         pairs: bool = False,
         passthrough: bool = False,
         grain_cycle: bool = False,
-        forests: Any = None,
+        forests: Sequence[BaseForest] | None = None,
         n_trees: int = 30,
         min_samples_leaf: Any = 10,
         n_jobs: int | None = None,
@@ -198,29 +145,22 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "MultiGrainedScanning":
         """Fit the forests; see `fit_transform`, which also gives features of the training samples."""
-        self._fit(X, y, sample_weight, groups, None)
+        self._fit(X, y, sample_weight, groups, transform=False)
         return self
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> np.ndarray:
         """Fit the forests and return the out-of-sample features of the training samples.
 
-        Parameters
-        ----------
-        X : (n, n_features), in the order that `shape` says
-        y : (n,) classes or (n, n_labels) of 0/1
-        sample_weight : (n,), optional
-        groups : (n,), optional
-            Samples of a group stay together in folds.
+        X is (n, n_features), in the order that `shape` says; y holds classes (n,), or labels (n, n_labels) of 0/1.
+        Samples of one of the `groups` (n,) stay together in folds.
         """
-        out: list[np.ndarray] = []
-        self._fit(X, y, sample_weight, groups, out)
-        return out[0]
+        return self._fit(X, y, sample_weight, groups, transform=True)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, out: list[np.ndarray] | None) -> None:
-        """Fit the forests; put the training samples' features into `out`, if given."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, transform: bool) -> np.ndarray:
+        """Fit the forests; return the training samples' features, if wanted."""
         self._forget()
         try:
-            self._fit_grains(X, y, sample_weight, groups, out)
+            return self._fit_grains(X, y, sample_weight, groups, transform)
         except BaseException:
             self._forget()  # an interrupted fit leaves nothing half done
             raise
@@ -230,7 +170,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") or name in private]:
             del self.__dict__[name]
 
-    def _fit_grains(self, X: Any, y: Any, sample_weight: Any, groups: Any, out: list[np.ndarray] | None) -> None:
+    def _fit_grains(self, X: Any, y: Any, sample_weight: Any, groups: Any, transform: bool) -> np.ndarray:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True)
@@ -240,47 +180,35 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         random_state = check_random_state(self.random_state)
         weights, _ = check_weights(sample_weight, X.shape[0])
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0
-        folds = templates[0].out_of_sample.plan(targets, used, False, random_state, check_groups(groups, X.shape[0]))
-        self._shape = _check_shape(self.shape, X.shape[1], bool(self.pairs))
-        self._grains = self._check_grains(self._shape)
+        everyone = Rows(targets, used, False, random_state, check_groups(groups, X.shape[0]))
+        folds = templates[0].out_of_sample.plan(everyone)
+        self._shape = check_shape(self.shape, X.shape[1], bool(self.pairs))
+        self._grains = check_grains(self.windows, self.stride, self.pooling, self._shape)
         self.grains_ = [grain.size for grain in self._grains]
         self.n_windows_ = [grain.n_windows for grain in self._grains]
         self.n_labels_ = targets.n_labels
         self._label_names = [str(name) for name in targets.form.label_names]
         self._n_forests = len(templates)
-        features = None if out is None else np.empty((X.shape[0], self.n_features_out_))
-        labels, images = targets.recorded, self._images(X)
-        self._models: list[list[list[Any]]] = []  # by grain, forest and fold
-        start = 0
-        for grain in self._grains:
+        features = np.empty((X.shape[0], self.n_features_out_ if transform else 0))
+        images = self._images(X)
+        data = _Samples(images, targets.recorded, weights, random_state)
+        self._models: list[list[list[BaseForest]]] = []  # by grain, forest and fold
+        for grain, (first, last) in zip(self._grains, pairwise(self._ends)):
             by_fold = []
             for fold in folds:
-                forests = self._fit_fold(grain, templates, images, labels, weights, fold.train, random_state)
+                forests = self._fit_fold(grain, templates, fold.train, data)
                 by_fold.append(forests)
-                if features is not None:
-                    columns = slice(start, start + self._width(grain))
-                    for rows, answers in self._answers(grain, [[forest] for forest in forests], images, fold.held):
-                        features[rows, columns] = answers
+                if transform:
+                    alone = [[forest] for forest in forests]
+                    self._answer(grain, alone, images, fold.held, features[:, first:last])
             self._models.append([list(forests) for forests in zip(*by_fold)])
-            start += self._width(grain)
-        if out is not None and features is not None:
-            if self.passthrough:
-                features[:, start:] = _dense(X)
-            out.append(features)
+        return self._with_input(features, X) if transform else features
 
-    def _fit_fold(
-        self,
-        grain: _Grain,
-        templates: list[Any],
-        images: np.ndarray,
-        labels: np.ndarray,
-        weights: np.ndarray | None,
-        rows: np.ndarray,
-        random_state: np.random.RandomState,
-    ) -> list[Any]:
+    def _fit_fold(self, grain: Grain, templates: list[Any], rows: np.ndarray, data: _Samples) -> list[BaseForest]:
         """Return forests that have learned from windows of these rows."""
-        drawn = _draw_windows(grain, self.window_subsample, len(rows), random_state)
-        windows = _take_windows(grain, images, rows, drawn)
+        images, labels, weights, random_state = data
+        drawn = draw_windows(grain, self.window_subsample, len(rows), random_state)
+        windows = take_windows(grain, images, rows, drawn)
         repeated = np.repeat(rows, drawn.shape[1])
         encoded: dict[Any, Any] = {}
         forests = []
@@ -299,25 +227,24 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "grains_")
         X = check_features(self, X, reset=False)
         features = np.empty((X.shape[0], self.n_features_out_))
-        images = self._images(X)
-        start = 0
-        for grain, fitted in zip(self._grains, self._models):
-            width = self._width(grain)
-            for rows, answers in self._answers(grain, fitted, images, np.arange(X.shape[0])):
-                features[rows, start : start + width] = answers
-            start += width
+        images, everyone = self._images(X), np.arange(X.shape[0])
+        for grain, fitted, (first, last) in zip(self._grains, self._models, pairwise(self._ends)):
+            self._answer(grain, fitted, images, everyone, features[:, first:last])
+        return self._with_input(features, X)
+
+    def _with_input(self, features: np.ndarray, X: Any) -> np.ndarray:
         if self.passthrough:
-            features[:, start:] = _dense(X)
+            features[:, self._ends[-1] :] = _dense(X)
         return features
 
     def _images(self, X: Any) -> np.ndarray:
         """Return rows as (n, parts, height, width, channels); parts are the two of a pair, or one."""
         return _dense(X).reshape(X.shape[0], 2 if self.pairs else 1, *self._shape)
 
-    def _answers(
-        self, grain: _Grain, fitted: list[list[Any]], images: np.ndarray, rows: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Give, for batches of rows, what the forests say, (batch, n_forests * positions * n_labels)."""
+    def _answer(
+        self, grain: Grain, fitted: list[list[BaseForest]], images: np.ndarray, rows: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Write what the forests say about rows to these rows of `out`, (n, n_forests * positions * n_labels)."""
         size = images.shape[1] * images.shape[4] * grain.size[0] * grain.size[1]
         step = max(1, _BATCH_NUMBERS // (grain.n_windows * max(size, self.n_labels_)))
         for first in range(0, len(rows), step):
@@ -328,17 +255,18 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
                 proba = mean_of([model.predict_proba(windows) for model in models])
                 maps = proba.reshape(len(batch), *grain.positions, self.n_labels_)
                 parts.append(grain.average(maps).reshape(len(batch), -1))
-            yield batch, np.hstack(parts)
+            out[batch] = np.hstack(parts)
 
-    def _width(self, grain: _Grain) -> int:
-        """Return the number of columns for one size."""
-        return self._n_forests * grain.n_out * self.n_labels_
+    @property
+    def _ends(self) -> np.ndarray:
+        """Where the columns of each size end, after 0."""
+        return np.cumsum([0] + [self._n_forests * grain.n_out * self.n_labels_ for grain in self._grains])
 
     @property
     def n_features_out_(self) -> int:
         """Number of columns of the result."""
         check_is_fitted(self, "grains_")
-        return sum(map(self._width, self._grains)) + (self.n_features_in_ if self.passthrough else 0)
+        return int(self._ends[-1]) + (self.n_features_in_ if self.passthrough else 0)
 
     @property
     def layer_columns_(self) -> list[np.ndarray] | None:
@@ -346,9 +274,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "grains_")
         if not self.grain_cycle:
             return None
-        ends = np.cumsum([0, *map(self._width, self._grains)])
-        rest = np.arange(ends[-1], self.n_features_out_)
-        return [np.concatenate([np.arange(first, last), rest]) for first, last in pairwise(ends)]
+        rest = np.arange(self._ends[-1], self.n_features_out_)
+        return [np.concatenate([np.arange(first, last), rest]) for first, last in pairwise(self._ends)]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names of the features: window size, forest, position (top_left) and label."""
@@ -410,83 +337,10 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
             if isinstance(forest, type) or not hasattr(forest, "out_of_sample"):
                 raise TypeError(f"forests[{slot}] must be a plain forest of sylvan.forests, got {forest!r}.")
             if not isinstance(forest.out_of_sample, KFold):
-                raise ValueError(
-                    f"forests[{slot}] needs out_of_sample=KFold(k): all windows of a sample must be in one fold."
-                )
+                raise ValueError(f"forests[{slot}] needs out_of_sample=KFold(k): all windows of a sample go together.")
             if forest.out_of_sample.get_params() != self.forests[0].out_of_sample.get_params():
                 raise ValueError("All forests must have the same folds: set the same out_of_sample=KFold(k).")
         return list(self.forests)
-
-    def _check_grains(self, shape: tuple[int, int, int]) -> list[_Grain]:
-        height, width, _ = shape
-        sequence = width == 1
-        stride = _check_two("stride", self.stride, sequence)
-        pool = (1, 1) if self.pooling is None else _check_two("pooling", self.pooling, sequence)
-        if isinstance(self.windows, str) and self.windows == "auto":
-            parts = _SEQUENCE_PARTS if sequence else _IMAGE_PARTS
-            if sequence:
-                sizes = [(max(1, height // part), 1) for part in parts]
-            else:
-                sizes = [(max(1, round(height / part)), max(1, round(width / part))) for part in parts]
-            sizes = list(dict.fromkeys(sizes))
-        elif not isinstance(self.windows, (list, tuple, np.ndarray)) or not len(self.windows):
-            raise ValueError(f"windows must be 'auto' or a list of sizes, such as [3, 5], got {self.windows!r}.")
-        else:
-            sizes = list(dict.fromkeys(_check_two("windows", size, sequence) for size in self.windows))
-        for size in sizes:
-            if size[0] > height or size[1] > width:
-                plain = sequence and size[1] == 1
-                found, whole = (size[0], height) if plain else (f"{size[0]} x {size[1]}", f"{height} x {width}")
-                raise ValueError(
-                    f"A window of {found} is larger than the {'sequence' if sequence else 'image'}: {whole}."
-                )
-        positions = [((height - a) // stride[0] + 1, (width - b) // stride[1] + 1) for a, b in sizes]
-        return [_Grain(size, stride, at, pool) for size, at in zip(sizes, positions)]
-
-
-def _check_two(name: str, value: Any, sequence: bool) -> tuple[int, int]:
-    """Return an int as the same for both sides, or two ints; sequences have one side."""
-    if isinstance(value, Integral):
-        side = check_integer(name, value, 1)
-        return (side, 1) if sequence else (side, side)
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise ValueError(f"{name} must be an integer, or two for height and width, got {value!r}.")
-    return check_integer(name, value[0], 1), check_integer(name, value[1], 1)
-
-
-def _check_shape(shape: Any, n_columns: int, pairs: bool) -> tuple[int, int, int]:
-    """Return (height, width, channels); a sequence has width 1."""
-    n_parts = 2 if pairs else 1
-    if shape is None:
-        if n_columns % n_parts:
-            raise ValueError(f"pairs=True needs two sequences of equal length, but X has {n_columns} columns.")
-        return n_columns // n_parts, 1, 1
-    sides = (shape,) if isinstance(shape, Integral) else tuple(np.atleast_1d(shape).tolist())
-    if not 1 <= len(sides) <= 3:
-        raise ValueError(f"shape must be a length, (height, width) or (height, width, channels), got {shape!r}.")
-    height, width, channels = (check_integer("shape", side, 1) for side in (*sides, 1, 1)[:3])
-    needed = n_parts * height * width * channels
-    if needed != n_columns:
-        of = " * ".join(str(side) for side in ((2, *sides) if pairs else sides))
-        raise ValueError(f"X has {n_columns} columns, but shape={shape!r} means {of} = {needed}.")
-    return height, width, channels
-
-
-def _draw_windows(grain: _Grain, subsample: Any, n: int, random_state: np.random.RandomState) -> np.ndarray:
-    """Return (n, number) positions of the windows that forests learn from, ascending."""
-    if subsample is None:
-        return np.broadcast_to(np.arange(grain.n_windows), (n, grain.n_windows))
-    number = min(grain.n_windows, check_share("window_subsample", subsample, grain.n_windows, 1))
-    drawn = random_state.rand(n, grain.n_windows).argpartition(number - 1, axis=1)[:, :number]
-    return np.sort(drawn, axis=1)
-
-
-def _take_windows(grain: _Grain, images: np.ndarray, rows: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Return the drawn windows of these rows, one after the other, as a matrix."""
-    windows = grain.windows(images)
-    down, across = np.divmod(drawn, grain.positions[1])
-    chosen = windows[rows[:, None], down, across]
-    return chosen.reshape(drawn.size, -1)
 
 
 def _dense(X: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sylvan._validation import check_groups
-from sylvan.forests.out_of_sample import KFold
+from sylvan.forests.out_of_sample import KFold, Rows
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import complete_targets
 
@@ -35,16 +35,13 @@ class FoldModels(BaseEstimator):
         """Fit one clone on all rows but a fold's, for each fold, and keep what they say about the fold."""
         if is_classifier(self.estimator) and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(f"{type(self.estimator).__name__} has no predict_proba, which a layer needs.")
-        targets = complete_targets(y)
+        targets, random_state = complete_targets(y), check_random_state(self.random_state)
         labels = targets.recorded
-        random_state = check_random_state(self.random_state)
         used = np.ones(len(labels), bool) if sample_weight is None else np.asarray(sample_weight) > 0
-        fits = KFold(self.n_splits).plan(targets, used, False, random_state, check_groups(groups, len(labels)))
+        rows = Rows(targets, used, False, random_state, check_groups(groups, len(labels)))
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        self.n_labels_ = labels.shape[1]
-        self.models_ = []
-        self.oos_proba_ = np.empty(labels.shape)
-        for fit in fits:
+        self.n_labels_, self.models_, self.oos_proba_ = labels.shape[1], [], np.empty(labels.shape)
+        for fit in KFold(self.n_splits).plan(rows):
             model = _OneFold(self.estimator, random_state.randint(np.iinfo(np.int32).max))
             model.fit(X[fit.train], labels[fit.train], None if weights is None else weights[fit.train])
             self.models_.append(model)
@@ -123,7 +120,7 @@ def _positive_proba(model: Any, X: Any) -> np.ndarray:
 
 
 def from_sklearn(estimator: Any, *, n_splits: int = 5) -> FoldModels:
-    """Let a scikit-learn estimator stand in a layer of a cascade.
+    """Let a scikit-learn estimator stand in a layer of a cascade, in the list `forests=` of `DeepForestClassifier`.
 
     Parameters
     ----------
@@ -133,10 +130,6 @@ def from_sklearn(estimator: Any, *, n_splits: int = 5) -> FoldModels:
         are cut to [0, 1].
     n_splits : int, default=5
         Folds for out-of-sample probabilities; the models of all folds are kept, predictions are their mean.
-
-    Returns
-    -------
-    An estimator for the list `forests=` of `DeepForestClassifier`.
 
     Examples
     --------

@@ -25,15 +25,15 @@ from sylvan._validation import (
 )
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
-from sylvan.forests.out_of_sample import Fit, InSample
-from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
+from sylvan.forests.out_of_sample import Fit, InSample, Rows
+from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
 from sylvan.io import Savable
 from sylvan.labels.table import complete_targets
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
 
 
-class BaseForest(Savable, ClassifierMixin, BaseEstimator):
+class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     """Fit, predict and inspect a forest. Subclasses say how a node chooses its cut."""
 
     _random_cut: bool
@@ -52,6 +52,12 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     random_state: Any
     verbose: int
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Keep what a constructor was given, its `locals()`, under the parameters' names, as scikit-learn asks."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -74,10 +80,6 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
             of draws does not depend on the scale of the weights); without, they count by their weight.
         groups : (n,), optional
             Rows of a group (a patient, a site) stay together in the folds of `KFold` out-of-sample probabilities.
-
-        Returns
-        -------
-        self
         """
         began = time.perf_counter()
         self._forget()
@@ -92,7 +94,7 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0
         settings = self._settings(*X.shape)
         scheme = InSample() if self.out_of_sample is None else self.out_of_sample
-        fits = scheme.plan(targets, used, self.bootstrap, random_state, check_groups(groups, X.shape[0]))
+        fits = scheme.plan(Rows(targets, used, self.bootstrap, random_state, check_groups(groups, X.shape[0])))
         n_draws = [self._n_draws(len(fit.train)) for fit in fits]
         seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
         seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
@@ -103,8 +105,7 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         if targets.form.names is not None:
             self.label_names_in_ = targets.form.names
-        self.trees_ = grown.trees
-        self.feature_importances_ = grown.importances
+        self.trees_, self.feature_importances_ = grown.trees, grown.importances
         train = [np.packbits(_mask(fit.train, used)) for fit in fits]
         held = [np.packbits(_mask(fit.held, used)) for fit in fits]
         self._bag = Bag(X.shape[0], n_draws, seeds, train, weights if any(n_draws) else None, held)
@@ -112,15 +113,9 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
             if not isinstance(X, BinnedMatrix) and not used.all():
                 self._judge_unused(X, used, fits, grown.oos_sum)
             self.oos_proba_ = self._finish_oos(binned, grown.oos_sum, grown.oos_votes)
-        progress_logger(self.verbose).log(
-            logging.INFO if self.verbose else logging.DEBUG,
-            "%s: %d trees, %d nodes, %.1f MB in %.2f s",
-            type(self).__name__,
-            self.trees_.n_trees,
-            len(self.trees_.feature),
-            self.nbytes / 1e6,
-            time.perf_counter() - began,
-        )
+        level, name = logging.INFO if self.verbose else logging.DEBUG, type(self).__name__
+        size = (self.trees_.n_trees, len(self.trees_.feature), self.nbytes / 1e6, time.perf_counter() - began)
+        progress_logger(self.verbose).log(level, "%s: %d trees, %d nodes, %.1f MB in %.2f s", name, *size)
         return self
 
     def _forget(self) -> None:
@@ -191,46 +186,12 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
         oos_sum /= oos_votes[:, None]
         return self._form.proba(oos_sum)
 
-    def _check_X(self, X: Any) -> Any:
-        check_is_fitted(self, "trees_")
-        if isinstance(X, BinnedMatrix):
-            raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
-        return check_features(self, X, reset=False)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
-        proba = self._label_proba(X)
-        return self._form.proba(proba)
-
     def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
         proba = np.empty((X.shape[0], self.n_labels_))
         for rows, block in dense_blocks(X):
             proba[rows] = sum_proba(self.trees_, block, self.n_jobs)
         return proba / self.trees_.n_trees
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
-        proba = self._label_proba(X)
-        return self._form.predict(proba)
-
-    def tree_proba(self, X: Any) -> np.ndarray:
-        """Return each tree's own probabilities, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.
-
-        With `KFold(k)` the trees of all folds are given, fold after fold.
-        """
-        X = self._check_X(X)
-        proba = np.zeros((self.trees_.n_trees, X.shape[0], self.n_labels_))
-        for rows, block in dense_blocks(X):
-            part = np.zeros((len(proba), len(block), self.n_labels_))
-            self.trees_.add_proba(block, part)
-            proba[:, rows] = part
-        return self._form.proba(proba)
-
-    def apply(self, X: Any) -> np.ndarray:
-        """Return (n, n_trees), the node index of the leaf that each row falls into."""
-        X = self._check_X(X)
-        return np.concatenate([self.trees_.apply(block) for _, block in dense_blocks(X)])
 
     def decision_path(self, X: Any) -> tuple[sparse.csr_array, np.ndarray]:
         """Return the nodes each row passes, (n, nodes of all trees) of 0/1, and where each tree's nodes start."""

@@ -85,19 +85,7 @@ class RandomForest(BaseForest):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_trees = n_trees
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_split = min_samples_split
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.constant_features = constant_features
-        self.out_of_sample = out_of_sample
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
 
 class ExtraTrees(BaseForest):
@@ -179,19 +167,7 @@ class ExtraTrees(BaseForest):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_trees = n_trees
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_split = min_samples_split
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.constant_features = constant_features
-        self.out_of_sample = out_of_sample
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
 
 class CompletelyRandomForest(BaseForest):
@@ -271,15 +247,4 @@ class CompletelyRandomForest(BaseForest):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_samples_split = min_samples_split
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.max_bins = max_bins
-        self.constant_features = constant_features
-        self.out_of_sample = out_of_sample
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())

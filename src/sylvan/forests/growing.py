@@ -82,7 +82,7 @@ def grow_forest(
         fit_weights = np.empty(0) if weights is None else weights[fit.train]
         rows = parallel.share([fit.train.astype(np.uint32), fit_weights, fit.held.astype(np.uint32)])
         for block in parallel.cut_into_blocks(len(fit_seeds), n, n_jobs):
-            tasks.append((*data, targets.n_labels, *rows, fit_seeds[block], fit_draws, fit.out_of_bag, settings))
+            tasks.append((settings, targets.n_labels, fit_draws, fit.out_of_bag, *data, *rows, fit_seeds[block]))
             rows_of_task.append(slice(None) if fit.out_of_bag else fit.held)
     blocks, importances = [], np.zeros(d)
     wanted = any(fit.out_of_bag or len(fit.held) for fit in fits)
@@ -120,57 +120,24 @@ def label_bits(targets: Targets) -> np.ndarray:
 
 
 def _grow_block(
-    codes: np.ndarray,
-    bin_start: np.ndarray,
-    bin_low: np.ndarray,
-    bin_high: np.ndarray,
-    y_start: np.ndarray,
-    y_label: np.ndarray,
-    y_bits: np.ndarray,
-    n_labels: int,
-    train: np.ndarray,
-    weights: np.ndarray,
-    held: np.ndarray,
-    seeds: np.ndarray,
-    n_draws: int,
-    out_of_bag: bool,
-    settings: Settings,
+    settings: Settings, n_labels: int, n_draws: int, out_of_bag: bool, *arrays: np.ndarray
 ) -> tuple[grow.Trees, np.ndarray | None, np.ndarray | None, np.ndarray]:
-    """Grow a block of trees; return them, the votes on rows out of sample and the feature importances."""
-    d, n = codes.shape
+    """Grow a block of trees; return them, the votes on rows out of sample and the feature importances.
+
+    `arrays` are seven of bins and labels, then rows to train on, their weights, rows to hold out, and the trees' seeds.
+    """
+    *data, train, weights, held, seeds = arrays
+    d, n = data[0].shape
     wanted = out_of_bag or len(held) > 0
     oos_sum = np.zeros((n, n_labels) if wanted else (0, 0))
     oos_votes = np.zeros(n if wanted else 0, np.int32)
     importances = np.zeros(d)
     largest_bag = min(len(train), n_draws) if n_draws else len(train)
+    y_start = data[4]
     n_positives = int((y_start[train + 1] - y_start[train]).sum())
     trees = grow.make_trees(len(seeds), largest_bag, settings.min_leaf, n_positives)
-    written = grow.grow_trees(
-        codes,
-        bin_start,
-        bin_low,
-        bin_high,
-        y_start,
-        y_label,
-        y_bits,
-        n_labels,
-        train,
-        weights,
-        held,
-        seeds,
-        n_draws,
-        out_of_bag,
-        settings.max_features,
-        settings.max_depth,
-        settings.min_leaf,
-        settings.min_split,
-        settings.random_cut,
-        settings.count_constants,
-        oos_sum,
-        oos_votes,
-        importances,
-        *trees,
-    )
+    rows = (train, weights, held, seeds, n_draws, out_of_bag)
+    written = grow.grow_trees(*data, n_labels, *rows, *settings, oos_sum, oos_votes, importances, *trees)
     trees = grow.trim_trees(trees, *written)
     if not wanted:
         return trees, None, None, importances

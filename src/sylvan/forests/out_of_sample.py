@@ -6,6 +6,7 @@ A scheme turns into a list of `Fit`s: which rows trees may draw and which rows t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,6 +16,16 @@ from sklearn.model_selection import KFold as _PlainKFold
 from sylvan._messages import warn_user
 from sylvan._validation import check_integer
 from sylvan.labels.table import Targets
+
+
+class Rows(NamedTuple):
+    """The rows of a forest: targets, which have a positive weight, whether trees draw them, and their groups."""
+
+    targets: Targets
+    used: np.ndarray
+    bootstrap: bool
+    random_state: np.random.RandomState
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -42,29 +53,20 @@ class OutOfBag(BaseEstimator):
     True
     """
 
-    def plan(
-        self,
-        targets: Targets,
-        used: np.ndarray,
-        bootstrap: bool,
-        random_state: np.random.RandomState,
-        groups: np.ndarray | None = None,
-    ) -> list[Fit]:
-        """Return the fits this scheme asks for; `used` marks rows with a positive weight."""
-        if not bootstrap:
+    def plan(self, rows: Rows) -> list[Fit]:
+        """Return the fits this scheme asks for."""
+        if not rows.bootstrap:
             raise ValueError(
                 "OutOfBag() needs trees that leave rows out: set bootstrap=True, or use KFold(k) out-of-sample "
                 "probabilities instead."
             )
-        if groups is not None:
-            raise ValueError(
-                "OutOfBag() cannot keep groups together, since trees draw single rows: use out_of_sample=KFold(k)."
-            )
-        return [Fit(np.flatnonzero(used), np.flatnonzero(~used), True)]
+        if rows.groups is not None:
+            raise ValueError("OutOfBag() cannot keep groups together, as trees draw single rows: use KFold(k).")
+        return [Fit(np.flatnonzero(rows.used), np.flatnonzero(~rows.used), True)]
 
 
 class KFold(BaseEstimator):
-    """Each row is judged by a forest grown on the other folds.
+    """Each row is judged by a forest grown on the other folds; rows of one of the `groups` of `fit` are in one fold.
 
     All fold forests are kept: predictions for new rows are their average. Costs `n_splits` times the trees.
 
@@ -75,10 +77,6 @@ class KFold(BaseEstimator):
     stratify : bool, default=True
         Whether folds keep the shares of the classes, where each row has one class (or there is one label). Other
         multi-label rows are split at random. A class with fewer rows than folds switches it off.
-
-    Notes
-    -----
-    With `groups` in `fit`, rows of a group are in the same fold.
 
     Examples
     --------
@@ -94,26 +92,19 @@ class KFold(BaseEstimator):
         self.n_splits = n_splits
         self.stratify = stratify
 
-    def plan(
-        self,
-        targets: Targets,
-        used: np.ndarray,
-        bootstrap: bool,
-        random_state: np.random.RandomState,
-        groups: np.ndarray | None = None,
-    ) -> list[Fit]:
-        """Return the fits this scheme asks for; `used` marks rows with a positive weight."""
+    def plan(self, rows: Rows) -> list[Fit]:
+        """Return the fits this scheme asks for."""
         k = check_integer("n_splits", self.n_splits, 2)
-        n = targets.n_rows
+        n, groups = rows.targets.n_rows, rows.groups
         if n < k:
             raise ValueError(f"KFold({k}) needs at least {k} rows, got n_samples={n}. Use fewer folds.")
         if groups is not None and len(np.unique(groups)) < k:
             raise ValueError(f"KFold({k}) needs at least {k} groups, got {len(np.unique(groups))}. Use fewer folds.")
         fits = []
-        seed = random_state.randint(np.iinfo(np.int32).max)
-        codes = _class_codes(targets, k) if self.stratify else None
-        for train, held in _split(targets.n_rows, k, seed, codes, groups):
-            train = train[used[train]]
+        seed = rows.random_state.randint(np.iinfo(np.int32).max)
+        codes = _class_codes(rows.targets, k) if self.stratify else None
+        for train, held in _split(n, k, seed, codes, groups):
+            train = train[rows.used[train]]
             if not len(train):
                 raise ValueError(f"KFold({k}) leaves a fold without a row of positive weight. Use fewer folds.")
             fits.append(Fit(train, held, False))
@@ -140,13 +131,16 @@ def _split(
     n: int, k: int, seed: int, codes: np.ndarray | None, groups: np.ndarray | None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split n rows into k folds: keep groups together if given, and shares of the classes if given."""
-    if groups is not None and codes is not None:
-        of_group = _class_of_groups(codes, groups)
+    if groups is None:
+        splitter = _PlainKFold if codes is None else StratifiedKFold
+    else:
+        of_group = None if codes is None else _class_of_groups(codes, groups)
         if of_group is not None and np.bincount(of_group).min(initial=k) >= k:
             for train, held in _split(len(of_group), k, seed, of_group, None):
                 yield np.flatnonzero(np.isin(groups, train)), np.flatnonzero(np.isin(groups, held))
             return
-    yield from _split_rows(n, k, seed, codes, groups)
+        splitter = GroupKFold if codes is None else StratifiedGroupKFold
+    yield from splitter(k, shuffle=True, random_state=seed).split(np.empty((n, 0)), codes, groups)
 
 
 def _class_of_groups(codes: np.ndarray, groups: np.ndarray) -> np.ndarray | None:
@@ -158,26 +152,9 @@ def _class_of_groups(codes: np.ndarray, groups: np.ndarray) -> np.ndarray | None
     return None
 
 
-def _split_rows(
-    n: int, k: int, seed: int, codes: np.ndarray | None, groups: np.ndarray | None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    if groups is None:
-        splitter = _PlainKFold if codes is None else StratifiedKFold
-    else:
-        splitter = GroupKFold if codes is None else StratifiedGroupKFold
-    return splitter(k, shuffle=True, random_state=seed).split(np.empty((n, 0)), codes, groups)
-
-
 class InSample(BaseEstimator):
     """No out-of-sample probabilities: every row trains and none is asked about. The null object behind `None`."""
 
-    def plan(
-        self,
-        targets: Targets,
-        used: np.ndarray,
-        bootstrap: bool,
-        random_state: np.random.RandomState,
-        groups: np.ndarray | None = None,
-    ) -> list[Fit]:
+    def plan(self, rows: Rows) -> list[Fit]:
         """Return one fit on all rows."""
-        return [Fit(np.flatnonzero(used), np.empty(0, np.int64), False)]
+        return [Fit(np.flatnonzero(rows.used), np.empty(0, np.int64), False)]

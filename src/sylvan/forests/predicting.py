@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
+from sylvan._validation import check_features
 from sylvan.forests import parallel
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels.cuts import MISSING
+from sylvan.labels.table import TargetForm
 
 _SMALL = 200_000  # row-tree pairs that are predicted at once, without tasks
 _SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
@@ -44,6 +47,51 @@ def _sum_block(X: np.ndarray, trees: TreeArrays) -> np.ndarray:
     total = np.zeros((1, len(X), trees.n_labels))
     trees.add_proba(X, total)
     return total[0]
+
+
+class TreeVotes:
+    """What fitted trees say of rows: for classifiers that have `trees_` and know the form of their target."""
+
+    trees_: TreeArrays
+    n_labels_: int
+    _form: TargetForm
+
+    def _check_X(self, X: Any) -> Any:
+        check_is_fitted(self, "trees_")
+        if isinstance(X, BinnedMatrix):
+            raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
+        return check_features(self, X, reset=False)
+
+    def _label_proba(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
+        proba = self._label_proba(X)  # first: it says so if there was no fit
+        return self._form.proba(proba)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
+        proba = self._label_proba(X)
+        return self._form.predict(proba)
+
+    def tree_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities by each of `trees_`, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.
+
+        With `KFold(k)` the trees of all folds are given, fold after fold.
+        """
+        X = self._check_X(X)
+        proba = np.zeros((self.trees_.n_trees, X.shape[0], self.n_labels_))
+        for rows, block in dense_blocks(X):
+            part = np.zeros((len(proba), len(block), self.n_labels_))
+            self.trees_.add_proba(block, part)
+            proba[:, rows] = part
+        return self._form.proba(proba)
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return (n, n_trees), the node index of the leaf that each row falls into, in each of `trees_`."""
+        X = self._check_X(X)
+        return np.concatenate([self.trees_.apply(block) for _, block in dense_blocks(X)])
 
 
 def bin_values(binned: BinnedMatrix, rows: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from sylvan._threads import ONE_THREAD
 from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.ensemble import BaseForest
-from sylvan.forests.predicting import bin_values, dense_blocks, sum_proba
+from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
 from sylvan.kernels.simplex_qp import solve_tree_weights
@@ -23,18 +23,11 @@ _GREAT = 1e100  # a lambda beside which errors vanish
 
 
 class _Held(NamedTuple):
-    """What the trees of one fold say about rows that they did not see.
+    """What the trees of one fold say about rows that they did not see."""
 
-    Attributes
-    ----------
-    rows : (m,) row numbers
-    proba : (m, n_trees) probability of the label by each tree
-    voting : (m, n_trees) bool, trees that did not see the row; None if none of them did
-    """
-
-    rows: np.ndarray
-    proba: np.ndarray
-    voting: np.ndarray | None
+    rows: np.ndarray  # (m,) row numbers
+    proba: np.ndarray  # (m, n_trees) probability of the label by each tree
+    voting: np.ndarray | None  # (m, n_trees) bool, trees that did not see the row; None if none of them did
 
     def mean(self, weights: np.ndarray, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
         """Return the weighted mean of the trees that may vote; of all of those alike where they have no weight."""
@@ -57,7 +50,7 @@ class _Held(NamedTuple):
         return errors
 
 
-class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
+class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     """A forest whose trees have weights, learned from what they say about rows that they did not see.
 
     The weights w minimise the sum of squared errors max(0, P w)^2 plus lambda |w|^2, where P is positive if a tree is
@@ -109,7 +102,9 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
 
     oos_proba_: np.ndarray
 
-    def __init__(self, forest: Any, *, lam: Any = "auto", n_jobs: int | None = None, random_state: Any = None) -> None:
+    def __init__(
+        self, forest: BaseForest, *, lam: Any = "auto", n_jobs: int | None = None, random_state: Any = None
+    ) -> None:
         self.forest = forest
         self.lam = lam
         self.n_jobs = n_jobs
@@ -131,10 +126,6 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         X, y, sample_weight : as of the forest; y has two classes, or one label (n, 1) of 0/1
         groups : (n,), optional
             Rows of a group stay together in folds, and in the halves that weights are learned from.
-
-        Returns
-        -------
-        self
         """
         self._forget()
         try:
@@ -163,9 +154,12 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         n = targets.n_rows
         labels = np.diff(targets.start.astype(np.int64)) > 0
         row_weights, _ = check_weights(sample_weight, n)
+        scale = np.ones(n)
+        if row_weights is not None:
+            scale = np.sqrt(row_weights * (row_weights > 0).sum() / row_weights.sum())
         halves = _halves(n, check_groups(groups, n), check_random_state(forest.random_state))
         with ONE_THREAD:  # the same sums whatever the machine's number of cores
-            self._learn(forest, X, labels, row_weights, halves, lambdas)
+            self._learn(forest, X, labels, scale, halves, lambdas)
         self._form = targets.form
         self.classes_, self.n_labels_ = forest.classes_, 1
         for name in ("feature_names_in_", "label_names_in_"):
@@ -175,7 +169,7 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         self.feature_importances_ = forest.feature_importances_
         self.oos_proba_ = self._form.proba(self.oos_proba_[:, None])
 
-    def _check_forest(self) -> Any:
+    def _check_forest(self) -> BaseForest:
         if isinstance(self.forest, type):
             raise TypeError(f"forest must be an instance, got a class: write {self.forest.__name__}().")
         if not isinstance(self.forest, BaseForest):
@@ -189,17 +183,15 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
 
     def _learn(
         self,
-        forest: Any,
+        forest: BaseForest,
         X: Any,
         labels: np.ndarray,
-        row_weights: np.ndarray | None,
+        scale: np.ndarray,
         halves: np.ndarray,
         lambdas: list[float],
     ) -> None:
         """Learn the weights; keep them, the trees they leave, and what these say about rows they have not seen."""
-        n = len(labels)
-        used = np.ones(n, bool) if row_weights is None else row_weights > 0
-        scale = np.ones(n) if row_weights is None else np.sqrt(row_weights * used.sum() / row_weights.sum())
+        used = scale > 0
         weights = np.full((len(lambdas), forest.n_forests, forest.n_trees), 1.0 / forest.n_trees)
         proba = np.tile(np.asarray(forest.oos_proba_)[:, -1], (len(lambdas), 1))
         for fold, held in enumerate(_held_out(forest, X, used) if np.isfinite(lambdas).any() else []):
@@ -254,41 +246,13 @@ class WeightedForest(Savable, ClassifierMixin, BaseEstimator):
         if "trees_" in state:
             self._weighted = self._weigh()
 
-    def _check_X(self, X: Any) -> Any:
-        check_is_fitted(self, "trees_")
-        if isinstance(X, BinnedMatrix):
-            raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
-        return check_features(self, X, reset=False)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities of the classes (n, 2), or of the label (n, 1)."""
-        proba = self._label_proba(X)
-        return self._form.proba(proba)
-
     def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
         n_jobs = self.forest.n_jobs if self.n_jobs is None else self.n_jobs
         equal = np.isinf(self.lambda_)
         trees = self.trees_ if equal else self._weighted
-        parts = [sum_proba(trees, block, n_jobs) for _, block in dense_blocks(X)]
-        proba = np.concatenate(parts)
+        proba = np.concatenate([sum_proba(trees, block, n_jobs) for _, block in dense_blocks(X)])
         return proba / trees.n_trees if equal else np.minimum(proba, 1.0)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the more probable class, or 0/1 where there is one label."""
-        proba = self._label_proba(X)
-        return self._form.predict(proba)
-
-    def tree_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities by each tree of positive weight, (n_trees, n, 2), or (n_trees, n, 1) of a label."""
-        X = self._check_X(X)
-        proba = np.concatenate([_each_tree(self.trees_, block) for _, block in dense_blocks(X)], axis=1)
-        return self._form.proba(proba)
-
-    def apply(self, X: Any) -> np.ndarray:
-        """Return (n, n_trees), the node index of the leaf that each row falls into, in trees of positive weight."""
-        X = self._check_X(X)
-        return np.concatenate([self.trees_.apply(block) for _, block in dense_blocks(X)])
 
     @property
     def n_forests(self) -> int:
@@ -349,7 +313,7 @@ def _each_tree(trees: TreeArrays, X: np.ndarray) -> np.ndarray:
     return proba
 
 
-def _held_out(forest: Any, X: Any, used: np.ndarray) -> Iterator[_Held]:
+def _held_out(forest: BaseForest, X: Any, used: np.ndarray) -> Iterator[_Held]:
     """Give what the trees of each fold say about the rows that they did not see."""
     if not isinstance(X, BinnedMatrix):
         X = check_features(NameHolder(), X, reset=True)

@@ -1,9 +1,8 @@
 """Encoding of real values as bins."""
 
 import numpy as np
-from numba import types
 
-from sylvan.kernels.compile import array, f8, i8, kernel, part, u1
+from sylvan.kernels.compile import kernel, part
 from sylvan.kernels.cuts import MISSING
 
 _ONE, _ZERO = np.uint64(1), np.uint64(0)
@@ -77,18 +76,7 @@ def _widen(values, codes, used, low, high):
             high[code] = max(high[code], x)
 
 
-@kernel(
-    types.void(
-        array(f8, 2),
-        array(f8, 2),
-        i8,
-        array(u1),
-        array(u1, 2, writable=True),
-        array(i8, writable=True),
-        array(f8, writable=True),
-        array(f8, writable=True),
-    )
-)
+@kernel("void(f8[,], f8[,], i8, u1[], out u1[,], out i8[], out f8[], out f8[])")
 def bin_features(values, sorted_sample, max_bins, used, codes, start, low, high):
     """Encode features, the rows of `values`.
 

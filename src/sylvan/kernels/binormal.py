@@ -2,26 +2,13 @@
 
 import numpy as np
 
-from sylvan.kernels.compile import array, f8, kernel
+from sylvan.kernels.compile import kernel
 
 _MOST = 0.995  # share of positives: there must be some negatives
 _LEAST_RATE = 1e-6
 
 
-@kernel(
-    (
-        array(f8),
-        array(f8),
-        array(f8),
-        f8,
-        array(f8),
-        array(f8),
-        array(f8),
-        array(f8, 2),
-        array(f8, 2),
-        array(f8, writable=True),
-    )
-)
+@kernel("(f8[], f8[], f8[], f8, f8[], f8[], f8[], f8[,], f8[,], out f8[])")
 def binormal_likelihood(recorded, sizes, middles, density, frequencies, above0, height0, above1, height1, out):
     """Write the log likelihood of each frequency c to `out`, with the separation that makes it greatest.
 

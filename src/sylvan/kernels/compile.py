@@ -11,6 +11,7 @@ Three habits keep kernels fast, all seen in the machine code:
 - elements are copied in loops, not by slice assignment, which allocates.
 """
 
+import re
 import threading
 from collections.abc import Callable
 from hashlib import sha256
@@ -28,24 +29,40 @@ _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _FILES = sorted(Path(__file__).parent.glob("*.py"))
 _SOURCES = sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:8]
 
-u1, u2, u4, u8 = types.uint8, types.uint16, types.uint32, types.uint64
-i4, i8, f4, f8 = types.int32, types.int64, types.float32, types.float64
-flag = types.boolean
+_NUMBERS: dict[str, Any] = {
+    "u1": types.uint8, "u2": types.uint16, "u4": types.uint32, "u8": types.uint64, "i4": types.int32, "i8": types.int64,
+    "f4": types.float32, "f8": types.float64, "flag": types.boolean,
+}  # fmt: skip
 
 
-def array(dtype: types.Type, ndim: int = 1, *, writable: bool = False) -> types.Array:
-    """Return the type of a C-contiguous array argument.
+def read_signature(text: str) -> Any:
+    """Return numba's types for a line such as "i8(f8, u1[,], out f8[])".
 
-    Inputs are declared read-only: joblib and dask hand out read-only arrays, and numba takes a writable array for a
-    read-only argument but not the other way round.
+    `f8` is a number of eight bytes, `f8[]` an array, `f8[,]` one of two dimensions, both C-contiguous; `f8[,*]` may
+    have any layout. What is not marked `out` is read-only: joblib and dask hand out read-only arrays, and numba takes a
+    writable array for a read-only argument but not the other way round. Two results are `i8 i8(...)`; with none before
+    the bracket, numba finds out.
     """
-    return types.Array(dtype, ndim, "C", readonly=not writable)
+    results, _, arguments = text.rstrip(")").partition("(")
+    found = tuple(_read_type(*match) for match in re.findall(r"(out )?(\w+)(\[[,*]*\])?", arguments))
+    if results == "void":
+        return types.void(*found)
+    given = [_NUMBERS[name] for name in results.split()]
+    if not given:
+        return found
+    return given[0](*found) if len(given) == 1 else types.Tuple(given)(*found)
+
+
+def _read_type(out: str, name: str, brackets: str) -> Any:
+    if not brackets:
+        return _NUMBERS[name]
+    return types.Array(_NUMBERS[name], brackets.count(",") + 1, "A" if "*" in brackets else "C", readonly=not out)
 
 
 class Kernel:
     """A function that is compiled, or loaded from the disk, when it is first called."""
 
-    def __init__(self, function: Callable, signatures: tuple[Any, ...]) -> None:
+    def __init__(self, function: Callable, signatures: tuple[str, ...]) -> None:
         self.function, self.signatures = function, signatures
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
         self._compiled: Callable | None = None
@@ -59,7 +76,7 @@ class Kernel:
         """Return the compiled function."""
         with self._lock:
             if self._compiled is None:
-                self._compiled = _compile(self.function, list(self.signatures))
+                self._compiled = _compile(self.function, [*map(read_signature, self.signatures)])
         return self._compiled
 
 
@@ -74,8 +91,8 @@ def _compile(function: Callable, signatures: list[Any]) -> Callable:
         function.__qualname__ = name
 
 
-def kernel(*signatures: Any) -> Callable[[Callable], Kernel]:
-    """Make a function that Python calls a kernel, for the given signatures."""
+def kernel(*signatures: str) -> Callable[[Callable], Kernel]:
+    """Make a function that Python calls a kernel, for the given signatures (see `read_signature`)."""
     return lambda function: Kernel(function, signatures)
 
 

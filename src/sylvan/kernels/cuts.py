@@ -79,9 +79,7 @@ def make_work(n_rows, n_positives, n_labels, n_bytes, random_cut):
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _58 = np.uint64(58)
-_BIT_INDEX = np.zeros(64, np.int64)
-for _i in range(64):
-    _BIT_INDEX[((1 << _i) * 0x03F79D71B4CB0A89 % 2**64) >> 58] = _i
+_BIT_INDEX = np.argsort([((1 << i) * 0x03F79D71B4CB0A89 % 2**64) >> 58 for i in range(64)]).astype(np.int64)
 
 
 @part
@@ -333,14 +331,12 @@ def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut)
     """Try every cut of a feature: rows hang in one list per bin, bins in use are the bits of `words`."""
     m = shape.n_rows
     _clear_counts(work, shape)
-    left_weight, left_squares, left_cross, n_left = 0.0, 0.0, 0.0, 0
-    previous = -1
+    left_weight, left_squares, left_cross, n_left, previous = 0.0, 0.0, 0.0, 0, -1
     step = -1 if missing_left else 0  # step -1: missing values go left before all others
     word = work.words[0]
     while True:
         if step < 0:
-            this = MISSING
-            step = 0
+            this, step = MISSING, 0
         else:
             while word == 0 and step < 3:
                 step += 1
@@ -390,8 +386,7 @@ def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, 
     for b in range(n_bytes):
         for j in range(LANES):
             work.count64[b, j] = 0.0
-    left_weight, left_squares, left_cross, n_left = 0.0, 0.0, 0.0, 0
-    previous = -1
+    left_weight, left_squares, left_cross, n_left, previous = 0.0, 0.0, 0.0, 0, -1
     first = low - 1 if missing_left else low
     last = high if missing_left else high + 1
     for step in range(first, last + 1):

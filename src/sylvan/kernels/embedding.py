@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 
-from sylvan.kernels.compile import array, i4, i8, kernel, part, u4
+from sylvan.kernels.compile import kernel, part
 
 _COLUMNS = 256  # columns of a block of products: rows of a few thousand of them stay in the cache
 _LEAVES_AT_ONCE = 1 << 22  # row-tree pairs in the kernels' format
@@ -27,30 +26,20 @@ _ONE = np.uint64(1)
 
 
 class Paths(NamedTuple):
-    """The trees of a forest as their paths; made by `weigh_paths`.
+    """The trees of a forest as their paths; made by `weigh_paths`."""
 
-    Attributes
-    ----------
-    node_start, leaf_start : where each tree starts
-    first, last : leaves below each node, counted over all trees
-    weight : squared weight of each node, in units
-    own, between : what each leaf's path sums up to, and what it shares with the next leaf's
-    unit : the real number that 1 stands for
-    longest : bound of the product of a row with itself, a real number
-    """
-
-    node_start: np.ndarray
+    node_start: np.ndarray  # where each tree starts
     leaf_start: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    weight: np.ndarray
-    own: np.ndarray
-    between: np.ndarray
-    unit: float
-    longest: float
+    first: np.ndarray  # leaves below each node, counted over all trees, from here
+    last: np.ndarray  # to here
+    weight: np.ndarray  # squared weight of each node, in units
+    own: np.ndarray  # what each leaf's path sums up to
+    between: np.ndarray  # what it shares with the next leaf's
+    unit: float  # the real number that 1 stands for
+    longest: float  # bound of the product of a row with itself, a real number
 
 
-@kernel(types.void(array(i8), array(i8), array(i8, writable=True)))
+@kernel("void(i8[], i8[], out i8[])")
 def add_paths(parent, value, total):
     """Write for each node the sum of the values from its root to it; parents come before their children."""
     for node in range(parent.size):
@@ -103,9 +92,7 @@ def _add_tree(leaf, order, columns, own, between, shared, line, block):
             target[j] += line[j]
 
 
-@kernel(
-    types.void(array(u4, 2), array(u4, 2), array(i8), array(i4), array(i4), array(i4, 2, writable=True)),
-)
+@kernel("void(u4[,], u4[,], i8[], i4[], i4[], out i4[,])")
 def share_paths(rows, columns, leaf_start, own, between, out):
     """Add to `out` (rows, columns) what the paths of rows and columns have in common, over all trees.
 
@@ -135,7 +122,7 @@ def share_paths(rows, columns, leaf_start, own, between, out):
                 out[i, first + j] = block[i, j]
 
 
-@kernel(types.void(array(i4, 2), array(i4, 2), array(i8, 2, writable=True)))
+@kernel("void(i4[,], i4[,], out i8[,])")
 def multiply(left, right, out):
     """Add the product of two matrices of integers to `out`."""
     for i in range(left.shape[0]):
@@ -180,19 +167,7 @@ def _pass_down(sums, first, last, weight, offset, spread):
             spread[i, k] += spread[i - 1, k]
 
 
-@kernel(
-    types.void(
-        array(u4, 2),
-        array(u4, 2),
-        array(i8),
-        array(i8),
-        array(i8),
-        array(i8),
-        array(i8),
-        array(i4, 2),
-        array(i8, 2, writable=True),
-    )
-)
+@kernel("void(u4[,], u4[,], i8[], i8[], i8[], i8[], i8[], i4[,], out i8[,])")
 def multiply_paths(rows, columns, node_start, leaf_start, first, last, weight, values, out):
     """Add to `out` (rows, width) the matrix of `share_paths` times `values` (columns, width), without the matrix.
 

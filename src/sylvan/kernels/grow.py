@@ -11,21 +11,9 @@ probability, costs one extra partition per level and no second pass over the dat
 from collections import namedtuple
 
 import numpy as np
-from numba import types
 
-from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, maker, part, section, u1, u2, u4, u8
-from sylvan.kernels.cuts import (
-    MISSING,
-    Bins,
-    Cut,
-    Labels,
-    Rules,
-    Shape,
-    gather,
-    judge_feature,
-    make_work,
-    open_node,
-)
+from sylvan.kernels.compile import kernel, maker, part, section
+from sylvan.kernels.cuts import MISSING, Bins, Cut, Labels, Rules, Shape, gather, judge_feature, make_work, open_node
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_below, random_unit
 
@@ -37,8 +25,7 @@ GRID = 68719476736.0
 _ONE = np.uint64(1)
 
 Trees = namedtuple(
-    "Trees",
-    "n_nodes n_leaves feature threshold child missing_left size leaf_length leaf_label leaf_value",
+    "Trees", "n_nodes n_leaves feature threshold child missing_left size leaf_length leaf_label leaf_value"
 )
 """Flat arrays of a block of trees, one after the other.
 
@@ -49,21 +36,14 @@ is not listed has probability 0. Leaves are numbered from left to right.
 """
 
 
+_DTYPES = ("i8", "i8", "i4", "f8", "i4", "u1", "f4", "i4", "u2", "f4")  # of `Trees`
+
+
 def make_trees(n_trees: int, largest_bag: int, min_leaf: int, n_positives: int) -> Trees:
     """Allocate room for trees that is certainly enough; parts that stay untouched cost no memory."""
     n_leaves = n_trees * max(1, largest_bag // min_leaf)
-    return Trees(
-        np.zeros(n_trees, np.int64),
-        np.zeros(n_trees, np.int64),
-        np.empty(2 * n_leaves, np.int32),
-        np.empty(2 * n_leaves, np.float64),
-        np.empty(2 * n_leaves, np.int32),
-        np.empty(2 * n_leaves, np.uint8),
-        np.empty(2 * n_leaves, np.float32),
-        np.empty(n_leaves, np.int32),
-        np.empty(n_trees * n_positives, np.uint16),
-        np.empty(n_trees * n_positives, np.float32),
-    )
+    lengths = [n_trees] * 2 + [2 * n_leaves] * 5 + [n_leaves] + [n_trees * n_positives] * 2
+    return Trees(*[np.empty(length, dtype) for length, dtype in zip(lengths, _DTYPES)])
 
 
 def trim_trees(trees: Trees, n_nodes: int, n_leaves: int, n_values: int) -> Trees:
@@ -293,21 +273,9 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             out.threshold[node] = cut.threshold[0]
             out.child[node] = n_nodes
             out.missing_left[node] = missing_left
-            height = _push(
-                stack,
-                height,
-                n_nodes + 1,
-                middle,
-                stop,
-                held_middle,
-                held_stop,
-                depth + 1,
-                n_constant,
-                feature,
-            )
-            height = _push(
-                stack, height, n_nodes, start, middle, held_start, held_middle, depth + 1, n_constant, feature
-            )
+            below = depth + 1
+            height = _push(stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature)
+            height = _push(stack, height, n_nodes, start, middle, held_start, held_middle, below, n_constant, feature)
             n_nodes += 2
         else:
             first_value = n_values
@@ -345,68 +313,17 @@ def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, 
 
 
 @kernel(
-    types.UniTuple(i8, 3)(
-        array(u1, 2),  # codes
-        array(i8),  # bin_start
-        array(f8),  # bin_low
-        array(f8),  # bin_high
-        array(u8),  # y_start
-        array(u4),  # y_label
-        array(u1, 2),  # y_bits
-        i8,  # n_labels
-        array(u4),  # train_rows
-        array(f8),  # train_weight
-        array(u4),  # hold_rows
-        array(u8),  # seeds
-        i8,  # n_draws
-        flag,  # out_of_bag
-        i8,  # max_features
-        i8,  # max_depth
-        i8,  # min_leaf
-        i8,  # min_split
-        flag,  # random_cut
-        flag,  # count_constants
-        array(f8, 2, writable=True),  # oos_sum
-        array(i4, writable=True),  # oos_votes
-        array(f8, writable=True),  # importances
-        *[array(dtype, writable=True) for dtype in (i8, i8, i4, f8, i4, u1, f4, i4, u2, f4)],  # trees
-    )
+    "i8 i8 i8(u1[,], i8[], f8[], f8[], u8[], u4[], u1[,], i8, u4[], f8[], u4[], u8[], i8, flag,"  # up to out_of_bag
+    "i8, i8, i8, i8, flag, flag, out f8[,], out i4[], out f8[],"  # rules; oos_sum, oos_votes, importances
+    + ", ".join(f"out {dtype}[]" for dtype in _DTYPES)
+    + ")"
 )
 def grow_trees(
-    codes,
-    bin_start,
-    bin_low,
-    bin_high,
-    y_start,
-    y_label,
-    y_bits,
-    n_labels,
-    train_rows,
-    train_weight,
-    hold_rows,
-    seeds,
-    n_draws,
-    out_of_bag,
-    max_features,
-    max_depth,
-    min_leaf,
-    min_split,
-    random_cut,
-    count_constants,
-    oos_sum,
-    oos_votes,
-    importances,
-    tree_nodes,
-    tree_leaves,
-    feature,
-    threshold,
-    child,
-    missing_left,
-    size,
-    leaf_length,
-    leaf_label,
-    leaf_value,
-):
+    codes, bin_start, bin_low, bin_high, y_start, y_label, y_bits, n_labels,
+    train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
+    max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
+    tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
+):  # fmt: skip
     """Grow one tree per seed; return how many nodes, leaves and leaf values were written.
 
     Parameters
@@ -464,17 +381,9 @@ def grow_trees(
             bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight
         )
         out = Trees(
-            tree_nodes,
-            tree_leaves,
-            feature[node:],
-            threshold[node:],
-            child[node:],
-            missing_left[node:],
-            size[node:],
-            leaf_length[leaf:],
-            leaf_label[value:],
-            leaf_value[value:],
-        )
+            tree_nodes, tree_leaves, feature[node:], threshold[node:], child[node:], missing_left[node:], size[node:],
+            leaf_length[leaf:], leaf_label[value:], leaf_value[value:],
+        )  # fmt: skip
         sample = Sample(rows[:n_rows], held[:n_held], row_weight)
         n_nodes, n_leaves, n_values = _grow_tree(
             bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes
@@ -487,7 +396,7 @@ def grow_trees(
     return node, leaf, value
 
 
-@kernel(types.void(array(u8), array(u4), array(f8), i8, array(i4, 2, writable=True)))
+@kernel("void(u8[], u4[], f8[], i8, out i4[,])")
 def draw_bags(seeds, train_rows, train_weight, n_draws, out):
     """Write how often the tree of each seed draws each row, as `grow_trees` does."""
     cumulative = np.empty(0, np.float64)

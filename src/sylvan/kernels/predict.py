@@ -9,9 +9,8 @@ last few rows of a branch do walk.
 from collections import namedtuple
 
 import numpy as np
-from numba import types
 
-from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, maker, part, u1, u2
+from sylvan.kernels.compile import kernel, maker, part
 from sylvan.kernels.lanes import LANES, add_lanes
 
 _WALKERS = 4  # rows that walk rather than split
@@ -31,14 +30,7 @@ Block = namedtuple("Block", "columns rows stack")
 last row, line of `rows`."""
 
 
-def _any_layout(dtype: types.Type) -> types.Array:
-    return types.Array(dtype, 2, "A", readonly=True)
-
-
-@kernel(
-    flag(_any_layout(f4), i8, i8, array(f8, 2, writable=True)),
-    flag(_any_layout(f8), i8, i8, array(f8, 2, writable=True)),
-)
+@kernel("flag(f4[,*], i8, i8, out f8[,])", "flag(f8[,*], i8, i8, out f8[,])")
 def load_columns(X, first, n, columns):
     """Copy n rows of X, from row `first` on, column by column; return whether a value is missing."""
     has_missing = False  # tile by tile, for the cache
@@ -159,10 +151,10 @@ def _make_block(columns, deepest):
     )
 
 
-_NODES = (array(i8), array(i4), array(f8), array(i4), array(u1))
+_NODES = "i8[], i4[], f8[], i4[], u1[]"  # where trees start, then as in `Nodes`
 
 
-@kernel(types.void(array(f8, 2), i8, i8, flag, *_NODES, i8, array(i4, 2, writable=True)))
+@kernel(f"void(f8[,], i8, i8, flag, {_NODES}, i8, out i4[,])")
 def find_leaves(columns, first, n, has_missing, node_start, feature, threshold, child, missing_left, deepest, out):
     """Write the leaves of n rows as node indices within their trees, to `out` (rows, trees) from row `first` on."""
     nodes = Nodes(feature, threshold, child, missing_left)
@@ -174,40 +166,11 @@ def find_leaves(columns, first, n, has_missing, node_start, feature, threshold, 
             out[first + i, tree] = leaf[i]
 
 
-@kernel(
-    types.void(
-        array(f8, 2),
-        i8,
-        i8,
-        flag,
-        *_NODES,
-        array(i8),
-        array(i8),
-        array(u2),
-        array(f4),
-        f8,
-        i8,
-        array(f8, 3, writable=True),
-    )
-)
+@kernel(f"void(f8[,], i8, i8, flag, {_NODES}, i8[], i8[], u2[], f4[], f8, i8, out f8[,,])")
 def sum_leaf_values(
-    columns,
-    first,
-    n,
-    has_missing,
-    node_start,
-    feature,
-    threshold,
-    child,
-    missing_left,
-    leaf_start,
-    value_start,
-    label,
-    value,
-    labels_per_row,
-    deepest,
-    out,
-):
+    columns, first, n, has_missing, node_start, feature, threshold, child, missing_left,
+    leaf_start, value_start, label, value, labels_per_row, deepest, out,
+):  # fmt: skip
     """Add the leaf values of n rows to `out` (n_sums, rows, n_labels) from row `first` on.
 
     All trees are added to one sum, or each tree to its own. `labels_per_row` is the number of labels that a row's leaf
@@ -248,7 +211,7 @@ def sum_leaf_values(
                 out[0, first + i, j] += flat[i, j]
 
 
-@kernel(types.void(array(i8, 2), array(i8), array(i4), array(i8), array(i8, writable=True)))
+@kernel("void(i8[,], i8[], i4[], i8[], out i8[])")
 def write_paths(leaf, parent, depth, start, nodes):
     """Write the nodes from the roots to each row's leaves (n, n_trees), ascending; row i's begin at start[i]."""
     for i in range(leaf.shape[0]):

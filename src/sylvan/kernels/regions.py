@@ -6,9 +6,7 @@ greater, a threshold, and what a unit of distance from it is worth. A missing va
 
 import numpy as np
 
-from sylvan.kernels.compile import array, f8, flag, i8, kernel, part, u1
-
-_REGIONS = (array(i8), array(i8), array(flag), array(f8))
+from sylvan.kernels.compile import kernel, part
 
 
 @part
@@ -23,7 +21,7 @@ def _inside(values, row, first, last, column, greater, threshold):
     return True
 
 
-@kernel(i8(array(f8, 2), *_REGIONS, array(i8, writable=True)))
+@kernel("i8(f8[,], i8[], i8[], flag[], f8[], out i8[])")
 def count_rows(values, start, column, greater, threshold, out):
     """Count the rows in each region."""
     for k in range(start.size - 1):
@@ -35,7 +33,7 @@ def count_rows(values, start, column, greater, threshold, out):
     return 0
 
 
-@kernel(i8(array(f8, 2), *_REGIONS, array(f8), flag, array(u1, 2, writable=True), array(f8, 2, writable=True)))
+@kernel("i8(f8[,], i8[], i8[], flag[], f8[], f8[], flag, out u1[,], out f8[,])")
 def ask_regions(values, start, column, greater, threshold, worth, everywhere, inside, score):
     """Say which rows are in which regions, and how far from their borders.
 

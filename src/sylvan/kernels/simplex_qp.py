@@ -28,20 +28,12 @@ _ROW_BLOCK = 1 << 22  # numbers of P that are copied at a time
 
 
 class TreeWeights(NamedTuple):
-    """Solution of the weight problem.
+    """Solution of the weight problem."""
 
-    Attributes
-    ----------
-    weights : (T,), at least 0, sum to 1
-    value : F at the weights
-    gap : at least F minus its minimum (the Frank-Wolfe gap)
-    n_rounds : Newton steps taken
-    """
-
-    weights: np.ndarray
-    value: float
-    gap: float
-    n_rounds: int
+    weights: np.ndarray  # (T,), at least 0, sum to 1
+    value: float  # F at the weights
+    gap: float  # at least F minus its minimum (the Frank-Wolfe gap)
+    n_rounds: int  # Newton steps taken
 
 
 def weight_loss(P: np.ndarray, lam: float, w: np.ndarray) -> float:
@@ -59,18 +51,11 @@ def duality_gap(P: np.ndarray, lam: float, w: np.ndarray) -> float:
 def solve_tree_weights(
     P: np.ndarray, lam: float, *, start: np.ndarray | None = None, tol: float = 1e-9, max_rounds: int = 200
 ) -> TreeWeights:
-    """Return the weights that minimise F over the simplex.
+    """Return the weights that minimise F over the simplex, for P (N, T) and lam > 0, on the scale of the sum over rows.
 
-    Parameters
-    ----------
-    P : (N, T) of float64
-    lam : float greater than 0, on the scale of the sum over rows
-    start : (T,) or None, default=None
-        Weights to start from, those of a lam that is ten times as great, say; None: equal ones.
-    tol : float, default=1e-9
-        The gap, as a share of F, at which to stop.
-    max_rounds : int, default=200
-        Newton steps to take at most for one lambda; other solvers go on from there if the gap is still larger.
+    `start` are weights to start from, those of a lam that is ten times as great, say; None: equal ones. The search ends
+    at a gap of `tol`, as a share of F, or after `max_rounds` Newton steps for one lambda; other solvers go on from
+    there if the gap is still larger.
     """
     n_trees = P.shape[1]
     rounds, squares = 0, float(np.vdot(P, P)) / n_trees
@@ -195,12 +180,6 @@ def _quasi_newton(P: np.ndarray, lam: float, w: np.ndarray) -> np.ndarray:
         value = hinge @ hinge + lam * (u @ u) + scale * excess**2
         return float(value) / scale, 2.0 * (hinge @ P + lam * u + scale * excess) / scale
 
-    found = optimize.minimize(
-        merit,
-        0.5 * w,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * len(w),
-        options={"ftol": 1e-16, "gtol": 1e-12},
-    )
-    return found.x / found.x.sum() if found.x.sum() > 0.0 else w
+    options = {"bounds": [(0.0, None)] * len(w), "options": {"ftol": 1e-16, "gtol": 1e-12}}
+    found = optimize.minimize(merit, 0.5 * w, jac=True, method="L-BFGS-B", **options).x
+    return found / found.sum() if found.sum() > 0.0 else w

@@ -13,7 +13,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sylvan.kernels.compile import array, f8, flag, i8, kernel, maker, part, u1
+from sylvan.kernels.compile import kernel, maker, part
 
 _TREE_LABELLED, _TREE_REST, _EST_LABELLED, _EST_REST = range(4)
 _N_GROUPS = 4
@@ -283,22 +283,7 @@ def _make_work(n, d, n_codes, max_splits):
     )
 
 
-@kernel(
-    f8(
-        array(u1, 2),
-        i8,
-        array(u1),
-        array(u1),
-        f8,
-        i8,
-        i8,
-        i8,
-        f8,
-        flag,
-        array(f8, writable=True),
-        array(i8, writable=True),
-    )
-)
+@kernel("f8(u1[,], i8, u1[], u1[], f8, i8, i8, i8, f8, flag, out f8[], out i8[])")
 def estimate_frequency(
     codes, n_codes, labelled, fold, max_bepp, max_splits, min_t, n_iter, delta, promising_only, per_fold, n_splits
 ):

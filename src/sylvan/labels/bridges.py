@@ -18,8 +18,6 @@ from sylvan.labels.table import TargetForm, read_targets
 
 __all__ = ["from_cleanlab", "labels_from_lists", "lists_from_labels", "to_cleanlab"]
 
-# --------------------------------------------------------------------------------------------------- lists and tables
-
 
 def labels_from_lists(
     lists: Iterable[Any], *, labels: Sequence[Any] | None = None, index: Any = None, separator: str | None = ";"
@@ -31,8 +29,8 @@ def labels_from_lists(
     Parameters
     ----------
     lists : sequence or Series with a list, tuple, set, array or string for each row
-        A label that a row lists twice counts once. An empty list: none of the labels was observed. None or NaN in
-        place of a list: nothing is known of the row, and its cells become NaN, which estimators understand as unknown.
+        A label that a row lists twice counts once. An empty list: no label was recorded. None or NaN in place of a
+        list: nothing is known of the row, and its cells become NaN, which estimators understand as unknown.
     labels : sequence, optional
         The columns, in this order; other names in the lists are an error. None: the names that occur, sorted (in the
         order in which they occur if they cannot be sorted).
@@ -64,7 +62,8 @@ def labels_from_lists(
     wed   1.0   0.0   0.0   0.0
     """
     rows = _read_lists(lists, separator)
-    names = _row_index(lists if index is None else index, len(rows), given=index is not None)
+    names = lists.index if isinstance(lists, pd.Series) else pd.RangeIndex(len(rows))
+    names = names if index is None else _row_index(index, len(rows))
     unknown = np.array([row is None for row in rows], dtype=bool)
     lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
     flat = np.empty(int(lengths.sum()), dtype=object)
@@ -87,7 +86,8 @@ def labels_from_lists(
         )
     table = np.zeros((len(rows), len(columns)), np.float64 if unknown.any() else np.int64)
     table[row_of, at[codes]] = 1
-    table[unknown] = np.nan if unknown.any() else 0
+    if unknown.any():
+        table[unknown] = np.nan
     return pd.DataFrame(table, index=names, columns=columns, copy=False)
 
 
@@ -95,10 +95,9 @@ def _read_lists(lists: Any, separator: str | None) -> list[Any]:
     """Return the rows as sequences of labels, None where nothing is known."""
     is_table = isinstance(lists, np.ndarray) and lists.ndim > 1
     if is_table or isinstance(lists, (pd.DataFrame, str, Mapping)) or sparse.issparse(lists):
-        kind = type(lists).__name__
         raise TypeError(
-            f"lists must have a list of labels for each row, got a {kind}. A table of 0/1 is what estimators take "
-            "already; a dict of lists is read as pandas.Series(lists)."
+            f"lists must have a list of labels for each row, got a {type(lists).__name__}. A table of 0/1 is what "
+            "estimators take already; a dict of lists is read as pandas.Series(lists)."
         )
     if separator is not None and not (isinstance(separator, str) and separator):
         raise ValueError(f"separator must be a string or None, got {separator!r}.")
@@ -119,10 +118,12 @@ def _read_row(number: int, row: Any, separator: str | None) -> Any:
     raise TypeError(f"Row number {number} is {row!r}, not a list of labels: write [{row!r}] if it is one label.")
 
 
-def _row_index(source: Any, n: int, *, given: bool) -> pd.Index:
-    if not given:
-        return source.index if isinstance(source, pd.Series) else pd.RangeIndex(n)
-    names = source if isinstance(source, pd.Index) else pd.Index(list(source), tupleize_cols=False)
+def _as_index(names: Any) -> pd.Index:
+    return names if isinstance(names, pd.Index) else pd.Index(list(names), tupleize_cols=False)
+
+
+def _row_index(index: Any, n: int) -> pd.Index:
+    names = _as_index(index)
     if len(names) != n:
         raise ValueError(f"index has {len(names)} names for {n} rows.")
     return names
@@ -130,16 +131,15 @@ def _row_index(source: Any, n: int, *, given: bool) -> pd.Index:
 
 def _sorted_names(found: np.ndarray) -> pd.Index:
     try:
-        ordered = sorted(found)
+        return _as_index(sorted(found))
     except TypeError:  # names of several kinds
-        ordered = list(found)
-    return pd.Index(ordered, tupleize_cols=False)
+        return _as_index(found)
 
 
 def _label_names(labels: Any) -> pd.Index:
     if isinstance(labels, str):
         raise TypeError(f"labels must be a list of names, got the string {labels!r}: write [{labels!r}].")
-    columns = labels if isinstance(labels, pd.Index) else pd.Index(list(labels), tupleize_cols=False)
+    columns = _as_index(labels)
     if not columns.is_unique:
         raise ValueError(f"labels has {columns[columns.duplicated()][0]!r} twice; names must be unique.")
     return columns
@@ -191,7 +191,7 @@ def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any
             raise ValueError(f"Y must have shape (n, n_labels), got {values.shape}.")
         rows, columns = pd.RangeIndex(values.shape[0]), pd.RangeIndex(values.shape[1])
     columns = columns if labels is None else _label_names(labels)
-    rows = rows if index is None else _row_index(index, len(values), given=True)
+    rows = rows if index is None else _row_index(index, len(values))
     if len(columns) != values.shape[1]:
         raise ValueError(f"labels has {len(columns)} names for the {values.shape[1]} columns of Y.")
     unknown = np.isnan(values)
@@ -202,16 +202,20 @@ def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any
             f"Y must hold 0 and 1 only, but label {columns[column]!r} has {values[row, column]:g} in row {rows[row]!r}."
             " Of probabilities, give those that count: lists_from_labels(proba > 0.5, ...)."
         )
-    row_of, label_of = np.nonzero(values == 1)
-    names = np.empty(len(columns), dtype=object)
-    names[:] = list(columns)
-    flat = names[label_of].tolist()
-    ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(values)))]).tolist()
+    names = list(columns)
     out = np.empty(len(values), dtype=object)
-    out[:] = [flat[a:b] for a, b in pairwise(ends)]
+    out[:] = [[names[label] for label in row] for row in _positives(values == 1)]
     if len(columns):
         out[unknown.all(axis=1)] = None
     return pd.Series(out, index=rows)
+
+
+def _positives(table: np.ndarray) -> list[list[int]]:
+    """Return the column numbers of each row's true cells."""
+    row_of, label_of = np.nonzero(table)
+    flat = label_of.tolist()
+    ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(table)))]).tolist()
+    return [flat[a:b] for a, b in pairwise(ends)]
 
 
 def _as_floats(values: Any) -> np.ndarray:
@@ -224,11 +228,8 @@ def _as_floats(values: Any) -> np.ndarray:
     return array.astype(float)
 
 
-# ------------------------------------------------------------------------------------------------------------ cleanlab
-
-
 def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
-    """Return what cleanlab's functions want of a fitted model: the given labels and out-of-sample probabilities.
+    """Return what cleanlab's functions want of a fitted model: the recorded labels and out-of-sample probabilities.
 
     For labels: `cleanlab.multilabel_classification.filter.find_label_issues(**to_cleanlab(model))`, or
     `find_multilabel_issues_per_class`; for classes: `cleanlab.filter.find_label_issues(**to_cleanlab(model))`.
@@ -237,27 +238,23 @@ def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     ----------
     model : fitted DeepForestClassifier, or a forest with out-of-sample probabilities
     Y : (n, n_labels) labels or (n,) classes, optional
-        What was given for the rows of `fit`, in their order. None: what the model was fitted with; a single forest
-        does not remember it.
+        Those of the rows of `fit`, in their order. None: what the model was fitted with; a single forest does not
+        remember it. Unknown cells count as 0: cleanlab has no word for them.
 
     Returns
     -------
     dict
-        labels: a list with the numbers of the given labels for each row, or an array with the number of the given
-        class; pred_probs: `oos_proba_`, (n, n_labels) or (n, n_classes). Columns are in the order of the labels, or of
-        `model.classes_`.
+        labels: a list with the numbers of the recorded labels for each row, or an array with the number of the class;
+        pred_probs: `oos_proba_`, (n, n_labels) or (n, n_classes), in the order of the labels, or of `model.classes_`.
 
     Notes
     -----
-    Confident learning wants the probability of a label as it was given, by a model that has not seen the row. That is
-    `oos_proba_`, for calibrated models such as `auto` before it was calibrated; the probability that a label is truly
-    present, which `suggest_labels` shows, is already corrected for labels that were not given. Cleanlab flags a 0 only
-    where p is above 0.5, so that it finds little where many positives are missing. If the model has an imputer, its
-    last layer has learnt completed labels, p is greater, and more is found: of 2958 hidden positives of the digits
-    (half of all; 50 trees, three layers) 802 without an imputer, 1649 with `slcforest`, 2346 with its
-    `frequency=TopRate(), threshold_on="scaled"`. In each case, 99 % of the flagged zeros or more were hidden positives.
-
-    Unknown cells of Y count as 0: cleanlab has no word for them.
+    Confident learning wants P(recorded), by a model that has not seen the row. That is `oos_proba_`, for calibrated
+    models such as `auto` before it was calibrated; P(present), which `suggest_labels` shows, is already corrected.
+    Cleanlab flags a 0 only where p is above 0.5, so that it finds little where many positives are missing. If the model
+    has an imputer, its last layer has learnt completed labels, p is greater, and more is found: of 2958 hidden
+    positives of the digits (half of all; 50 trees, three layers) 802 without an imputer, 1649 with `slcforest`, 2346
+    with its `frequency=TopRate(), threshold_on="scaled"`; 99 % or more of the flagged zeros were hidden positives.
 
     References
     ----------
@@ -278,10 +275,7 @@ def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     given, form = _given_labels(model, Y)
     proba = np.clip(_out_of_sample(model), 0.0, 1.0)  # sums of many trees may be rounded above 1
     if form.has_labels:
-        row_of, label_of = np.nonzero(given)
-        flat = label_of.tolist()
-        ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(given)))]).tolist()
-        return {"labels": [flat[a:b] for a, b in pairwise(ends)], "pred_probs": proba}
+        return {"labels": _positives(given), "pred_probs": proba}
     codes = given.argmax(axis=1) if form.has_many_classes else given[:, -1].astype(np.int64)
     return {"labels": codes, "pred_probs": proba}
 
@@ -354,9 +348,8 @@ def _given_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
     given = y[:, None] == np.asarray(classes)[None, :]
     if not given.any(axis=1).all():
         row = int(np.argmin(given.any(axis=1)))
-        raise ValueError(
-            f"Y has the class {y[row]!r} in row {row}, which the model does not know{_hint(y[row], classes)}"
-        )
+        hint = _hint(y[row], classes)
+        raise ValueError(f"Y has the class {y[row]!r} in row {row}, which the model does not know{hint}")
     return given
 
 

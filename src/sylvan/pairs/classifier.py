@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_number
-from sylvan.pairs.pairs import check_pairs, check_similarity, names_of
+from sylvan.pairs.reading import check_pairs, check_similarity, names_of, read_preprocessor
 
 
 class PairClassifierMixin:
@@ -28,6 +28,22 @@ class PairClassifierMixin:
         tags.input_tags.allow_nan = True
         tags.classifier_tags.multi_class = False
         return tags
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left, so that a fit that fails leaves no mixture of the two."""
+        private = ("_points", "_features", "_both_orders", "_order_free")
+        for name in [name for name in vars(self) if name.endswith("_") or name in private]:
+            del self.__dict__[name]
+
+    def _read_fit(self, pairs: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return checked pairs, which of them are dissimilar, and the points that pairs of numbers stand for."""
+        points = read_preprocessor(self.preprocessor)
+        pairs = check_pairs(pairs, points)
+        dissimilar = check_similarity(y, len(pairs))
+        if dissimilar.all() or not dissimilar.any():
+            kind = "dissimilar" if dissimilar.all() else "similar"
+            raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
+        return pairs, dissimilar, points
 
     def _remember(self, pairs: np.ndarray, points: Any) -> None:
         """Set what all fitted classifiers of pairs know."""
@@ -72,3 +88,30 @@ class PairClassifierMixin:
         check_is_fitted(self, "threshold_")
         self.threshold_ = check_number("threshold", threshold, -np.inf)
         return self
+
+
+def best_threshold(distance: np.ndarray, similar: np.ndarray, strategy: str, min_rate: Any, beta: Any) -> float:
+    """Return the distance that divides pairs best; see `calibrate_threshold`."""
+    order = np.argsort(distance, kind="stable")
+    ends = np.concatenate([[0], 1 + np.flatnonzero(np.diff(distance[order]) > 0), [len(order)]])
+    # After the first `ends` pairs, in order of distance: similar ones found, dissimilar ones taken for similar.
+    found = np.concatenate([[0], np.cumsum(similar[order])])[ends]
+    wrong = ends - found
+    n_similar, n_dissimilar = int(similar.sum()), int((~similar).sum())
+    if strategy == "accuracy":
+        value = found - wrong
+    elif strategy == "f_beta":
+        squared = min(check_number("beta", beta, 0.0), 1e100) ** 2
+        value = (1 + squared) * found / np.maximum(squared * n_similar + ends, 1)
+    else:
+        if min_rate is None:
+            raise ValueError(f"strategy={strategy!r} needs min_rate, a number from 0 to 1.")
+        least = check_number("min_rate", min_rate, 0.0, 1.0)
+        tpr, tnr = found / n_similar, (n_dissimilar - wrong) / n_dissimilar
+        wanted, kept = (tpr, tnr) if strategy == "max_tpr" else (tnr, tpr)
+        value = np.where(kept >= least, wanted, -1.0)
+    best = ends[int(np.argmax(value))]
+    edges = np.concatenate([[distance[order[0]] - 1.0], distance[order], [distance[order[-1]] + 1.0]])
+    low, high = edges[best : best + 2]
+    middle = 0.5 * (low + high)
+    return float(middle if middle < high else low)

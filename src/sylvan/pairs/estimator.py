@@ -1,9 +1,9 @@
 """The Siamese deep forest: a cascade that learns which pairs of points are similar."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,22 +20,12 @@ from sylvan.forests import CompletelyRandomForest, KFold, OutOfBag, RandomForest
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import check_lambdas
 from sylvan.io import Savable
-from sylvan.pairs.classifier import PairClassifierMixin
-from sylvan.pairs.pairs import (
-    best_threshold,
-    check_pairs,
-    check_points,
-    check_similarity,
-    count_pairs,
-    draw_pairs,
-    names_of,
-    pair_rows,
-    read_preprocessor,
-)
+from sylvan.pairs.classifier import PairClassifierMixin, best_threshold
+from sylvan.pairs.drawing import count_pairs, draw_pairs
+from sylvan.pairs.neighbours import NeighboursMixin
+from sylvan.pairs.reading import check_points, check_similarity, names_of, pair_rows
 
-_BATCH_NUMBERS = 1 << 23  # values of pairs that are in hand at a time
 _DEFAULT_PAIRS = 2000
-_LEAST_VOTE = 1e-9  # of a neighbour at distance 1
 _MAX_SEED = np.iinfo(np.int32).max
 
 
@@ -54,7 +44,7 @@ class _DecayingWeights:
         return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=lambdas) for f in self.forests]
 
 
-class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstimator):
+class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, ClassifierMixin, BaseEstimator):
     """Learn a distance from pairs of points that are known to be similar or dissimilar.
 
     A cascade of forests sees both points of a pair and learns whether they differ; the trees of each forest have
@@ -155,7 +145,7 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
         symmetric: Any = True,
         pair_features: str = "concatenate",
         min_samples_split: Any = 2,
-        forests: Any = None,
+        forests: Sequence[BaseForest | WeightedForest] | None = None,
         scanning: Any = None,
         tau: float = 0.0,
         preprocessor: Any = None,
@@ -180,36 +170,20 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
         self.random_state = random_state
         self.verbose = verbose
 
-    # ------------------------------------------------------------------------------------------------ fit
+    def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from pairs, (n_pairs, 2, n_features) points or (n_pairs, 2) row numbers of the preprocessor.
 
-    def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> "SiameseDeepForest":
-        """Learn from pairs.
-
-        Parameters
-        ----------
-        pairs : (n_pairs, 2, n_features) points, or (n_pairs, 2) row numbers of the preprocessor
-        y : (n_pairs,), +1 similar, -1 dissimilar
-        sample_weight : (n_pairs,), optional
-
-        Returns
-        -------
-        self
+        y and sample_weight are (n_pairs,); y is +1 for similar pairs, -1 for dissimilar ones.
         """
         self._forget()
         symmetric = bool(self.symmetric) if isinstance(self.symmetric, np.bool_) else self.symmetric
         check_choice("symmetric", symmetric, (True, "predict", False))
         check_choice("pair_features", self.pair_features, ("concatenate", "difference"))
         check_number("tau", self.tau, 0.0, 1.0)
-        points = read_preprocessor(self.preprocessor)
-        pairs = check_pairs(pairs, points)
-        dissimilar = check_similarity(y, len(pairs))
-        if dissimilar.all() or not dissimilar.any():
-            kind = "dissimilar" if dissimilar.all() else "similar"
-            raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
-        if sample_weight is not None and np.ndim(sample_weight):
+        pairs, dissimilar, points = self._read_fit(pairs, y)
+        if np.ndim(sample_weight):
             sample_weight = check_weights(sample_weight, len(pairs))[0]
-            dissimilar_used = dissimilar[sample_weight > 0]
-            if dissimilar_used.all() or not dissimilar_used.any():
+            if len(np.unique(dissimilar[sample_weight > 0])) < 2:
                 raise ValueError(
                     "All pairs of positive weight are of one kind: similar and dissimilar ones are needed."
                 )
@@ -218,40 +192,26 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
         if both:
             rows = np.concatenate([rows, pair_rows(pairs, self.pair_features, swap=True)])
             target, groups = np.tile(target, 2), np.tile(np.arange(len(pairs)), 2)
-        if both and sample_weight is not None and np.ndim(sample_weight):
-            sample_weight = np.tile(sample_weight, 2)
+            sample_weight = np.tile(sample_weight, 2) if np.ndim(sample_weight) else sample_weight
         cascade = self._cascade()
-        inner = [getattr(forest, "forest", forest) for forest in self.forests or []]
+        inner: list[Any] = [getattr(forest, "forest", forest) for forest in self.forests or []]
         if both and any(isinstance(forest.out_of_sample, OutOfBag) for forest in inner):
             raise ValueError(
                 "Forests with OutOfBag() cannot keep the two orders of a pair together: use KFold(k), or "
                 "symmetric='predict', which learns from one order."
             )
         cascade.fit(rows, target, sample_weight=sample_weight, groups=groups)
-        self.cascade_ = cascade
-        self.threshold_ = 0.5
+        self.cascade_, self.threshold_ = cascade, 0.5
         self._remember(pairs, points)
         self._features = self.pair_features
-        self._both_orders = symmetric is not False and self.pair_features != "difference"
+        self._order_free = symmetric is not False or self.pair_features == "difference"
+        self._both_orders = self._order_free and self.pair_features != "difference"
         return self
 
-    def fit_from_labels(
-        self, X: Any, y: Any, n_pairs: int | None = None, *, similar: float = 0.5
-    ) -> "SiameseDeepForest":
-        """Draw pairs of points by their classes, and learn from them.
+    def fit_from_labels(self, X: Any, y: Any, n_pairs: int | None = None, *, similar: float = 0.5) -> Self:
+        """Draw pairs of points X (n, n_features) by their classes y (n,), and learn from them: same class, similar.
 
-        Parameters
-        ----------
-        X : (n, n_features) points
-        y : (n,) classes; pairs of the same class are similar
-        n_pairs : int or None, default=None
-            Pairs to draw, each once; None: 2000, or as many as there are.
-        similar : float, default=0.5
-            Share of similar pairs.
-
-        Returns
-        -------
-        self
+        `n_pairs` are drawn, each once; None: 2000, or as many as there are. `similar` is the share of similar pairs.
         """
         self._forget()
         points, y = check_points(X), np.asarray(y)
@@ -269,14 +229,7 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
             self.feature_names_in_ = names
         return self
 
-    def _forget(self) -> None:
-        for name in [
-            name for name in vars(self) if name.endswith("_") or name in ("_points", "_features", "_both_orders")
-        ]:
-            del self.__dict__[name]
-
     def _cascade(self) -> DeepForestClassifier:
-        """Return the cascade to fit."""
         return DeepForestClassifier(
             self._weighted_forests(),
             augment=OutputSpace(),
@@ -301,9 +254,8 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
             raise ValueError(f"forests must be None or a list of at least one forest, got {forests!r}.")
         for slot, forest in enumerate(forests):
             if not isinstance(forest, (BaseForest, WeightedForest)):
-                raise TypeError(
-                    f"forests[{slot}] must be a forest of sylvan.forests, whose trees have weights, got {forest!r}."
-                )
+                needed = "a forest of sylvan.forests, whose trees have weights"
+                raise TypeError(f"forests[{slot}] must be {needed}, got {forest!r}.")
         decay = check_number("lambda_decay", self.lambda_decay, 0.0, open_low=True)
         if np.isinf(decay):
             raise ValueError("lambda_decay must be finite.")
@@ -315,12 +267,8 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
         if isinstance(self.scanning, (Integral, tuple, list)):
             return MultiGrainedScanning(self.scanning, pairs=True, pooling=2, passthrough=True, min_samples_leaf=1)
         if self.scanning is not None and not getattr(self.scanning, "pairs", True):
-            raise ValueError(
-                "scanning must be made for pairs here: set its pairs=True; its shape is that of one point."
-            )
+            raise ValueError("scanning must be made for pairs: set its pairs=True; its shape is that of one point.")
         return self.scanning
-
-    # ------------------------------------------------------------------------------------------------ predict
 
     def _distance(self, pairs: np.ndarray) -> np.ndarray:
         """Return the probability that the points are dissimilar."""
@@ -332,12 +280,6 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
                 found = 0.5 * (found + self.cascade_.predict_proba(swapped)[:, 1])
             distance[part] = found
         return distance
-
-    def _batches(self, n: int) -> Iterator[slice]:
-        """Cut n pairs into batches that fit into memory."""
-        step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_))
-        for first in range(0, n, step):
-            yield slice(first, first + step)
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Return the probabilities that pairs are dissimilar and similar, (n_pairs, 2), as in `classes_`."""
@@ -353,29 +295,13 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
         return np.where(distance > self.threshold_, -1, similar)
 
     def calibrate_threshold(
-        self,
-        pairs_valid: Any,
-        y_valid: Any,
-        strategy: str = "accuracy",
-        *,
-        min_rate: float | None = None,
-        beta: float = 1.0,
-    ) -> "SiameseDeepForest":
-        """Set the threshold that is best for pairs which the model has not seen.
+        self, pairs_valid: Any, y_valid: Any, strategy: str = "accuracy", *, min_rate: Any = None, beta: float = 1.0
+    ) -> Self:
+        """Set the threshold that is best for pairs which the model has not seen, as in `fit`.
 
-        Parameters
-        ----------
-        pairs_valid, y_valid : pairs and their similarity, as in `fit`
-        strategy : "accuracy", "f_beta", "max_tpr" or "max_tnr", default="accuracy"
-            What to maximise: accuracy; the F-score of similar pairs; the rate of similar pairs that are found, while
-            the rate of dissimilar ones that are is at least `min_rate`; or the other way round.
-        min_rate : float from 0 to 1, for "max_tpr" and "max_tnr"
-        beta : float, default=1.0
-            Weight of recall against precision, for "f_beta".
-
-        Returns
-        -------
-        self
+        `strategy` says what to maximise: "accuracy"; "f_beta", the F-score of similar pairs, where `beta` weighs recall
+        against precision; "max_tpr", the rate of similar pairs that are found, while the rate of dissimilar ones that
+        are is at least `min_rate`, from 0 to 1; or "max_tnr", the other way round.
         """
         check_choice("strategy", strategy, ("accuracy", "f_beta", "max_tpr", "max_tnr"))
         distance = self.pair_distance(pairs_valid)
@@ -383,96 +309,6 @@ class SiameseDeepForest(Savable, PairClassifierMixin, ClassifierMixin, BaseEstim
         if similar.all() or not similar.any():
             raise ValueError("The validation pairs are all of one kind: similar and dissimilar ones are needed.")
         return self.set_threshold(best_threshold(distance, similar, strategy, min_rate, beta))
-
-    # ------------------------------------------------------------------------------------------------ neighbours
-
-    def pairwise_distances(self, X: Any, reference: Any = None) -> np.ndarray:
-        """Return the distances of all points X from all points of the reference, (n, n_reference).
-
-        None: of X from itself, with 0 for each point from itself. A million pairs take seconds to minutes, by the
-        number of trees and layers; `pair_features="difference"` halves it.
-        """
-        X, reference = self._check_points(X), None if reference is None else self._check_points(reference, "reference")
-        if reference is None and (self._both_orders or self._features == "difference"):
-            i, j = np.triu_indices(len(X), 1)
-            distances = np.zeros((len(X), len(X)))
-            for part in self._batches(len(i)):
-                distances[i[part], j[part]] = self._distance(np.stack([X[i[part]], X[j[part]]], axis=1))
-            distances[j, i] = distances[i, j]
-            return distances
-        distances = np.concatenate(list(self._distance_rows(X, X if reference is None else reference)))
-        if reference is None:
-            np.fill_diagonal(distances, 0.0)
-        return distances
-
-    def _check_points(self, X: Any, name: str = "X") -> np.ndarray:
-        check_is_fitted(self, "cascade_")
-        names, known = names_of(X), getattr(self, "feature_names_in_", None)
-        if names is not None and known is not None and not np.array_equal(names, known):
-            raise ValueError(
-                f"{name} has other columns, or in another order, than in fit: take {name}[feature_names_in_]."
-            )
-        X = check_points(X, name)
-        if X.shape[1] != self.n_features_in_:
-            raise ValueError(f"{name} has {X.shape[1]} features, but {self.n_features_in_} were learned from.")
-        return X
-
-    def _distance_rows(self, X: np.ndarray, reference: np.ndarray) -> Iterator[np.ndarray]:
-        """Give the distances from the reference of some points after the other."""
-        n = len(reference)
-        step = max(1, _BATCH_NUMBERS // (2 * self.n_features_in_ * n))
-        for first in range(0, len(X), step):
-            some = X[first : first + step]
-            pairs = np.stack([np.repeat(some, n, axis=0), np.tile(reference, (len(some), 1))], axis=1)
-            yield self._distance(pairs).reshape(len(some), n)
-
-    def kneighbors(self, X: Any, reference: Any, n_neighbors: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances and row numbers of the points of the reference that are nearest to each point.
-
-        Every point is compared with all points of the reference: this is for hundreds or thousands of them. See
-        `pairwise_distances` for the cost.
-
-        Parameters
-        ----------
-        X : (n, n_features) points
-        reference : (n_reference, n_features) points
-        n_neighbors : int, default=5
-
-        Returns
-        -------
-        distances, indices : (n, n_neighbors), nearest first
-        """
-        X, reference = self._check_points(X), self._check_points(reference, "reference")
-        k = check_integer("n_neighbors", n_neighbors, 1, len(reference))
-        found = []
-        for distances in self._distance_rows(X, reference):
-            indices = np.argsort(distances, axis=1, kind="stable")[:, :k]
-            found.append((np.take_along_axis(distances, indices, axis=1), indices))
-        distances, indices = (np.concatenate(parts) for parts in zip(*found))
-        return distances, indices
-
-    def classify(self, X: Any, reference: Any, labels: Any, n_neighbors: int = 5) -> np.ndarray:
-        """Return the class of each point: that which its nearest neighbours in the reference have most.
-
-        Neighbours count by their similarity, 1 - distance; of equal classes the first in order is taken.
-
-        Parameters
-        ----------
-        X, reference, n_neighbors : as in `kneighbors`
-        labels : (n_reference,) classes of the reference
-        """
-        X, reference, labels = self._check_points(X), self._check_points(reference, "reference"), np.asarray(labels)
-        if labels.ndim != 1 or len(labels) != len(reference):
-            raise ValueError(f"labels must have one class for each point of the reference, got shape {labels.shape}.")
-        if pd.isna(labels).any():
-            raise ValueError("labels contains NaN: leave points of unknown class out of the reference.")
-        distances, indices = self.kneighbors(X, reference, n_neighbors)
-        classes, code = np.unique(labels, return_inverse=True)
-        votes = np.zeros((len(indices), len(classes)))
-        np.add.at(votes, (np.arange(len(indices))[:, None], code[indices]), _LEAST_VOTE + 1.0 - distances)
-        return classes[votes.argmax(axis=1)]
-
-    # ------------------------------------------------------------------------------------------------ inspect
 
     @property
     def n_layers_(self) -> int:

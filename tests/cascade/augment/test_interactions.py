@@ -15,9 +15,10 @@ from sklearn.ensemble import RandomForestClassifier
 import naive_regions as naive
 from cascade.naive_cascade import make_weak_labels
 from strategies import examples
-from sylvan.cascade.augment import Interactions
+from sylvan.cascade.augment import Interactions, resampling
 from sylvan.cascade.augment import interactions as module
-from sylvan.cascade.augment.mining import Itemsets, Mined
+from sylvan.cascade.augment.itemsets import Itemsets
+from sylvan.cascade.augment.mining import Mined
 from sylvan.cascade.contracts import LayerView
 from sylvan.cascade.layer import pick_columns
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest, from_sklearn
@@ -482,7 +483,7 @@ def test_bootstraps_draw_rows_with_replacement_and_keep_their_weights(feature_su
         given_weights.append(weight.copy())
         return clone(template).set_params(random_state=0).fit(encoded, labels, sample_weight=weight)
 
-    monkeypatch.setattr("sylvan.cascade.augment.interactions._fit", fit)
+    monkeypatch.setattr("sylvan.cascade.augment.resampling.fit_forest", fit)
     forest = RandomForest(2, max_depth=2)
     augment = Interactions(n_bootstraps=6, forest=forest, feature_subset=feature_subset)
     augment.fit_transform(view_of(used=used, forests=forests())._replace(sample_weight=weight))
@@ -543,27 +544,17 @@ def test_settings_reach_the_miner(monkeypatch):
     }
     asked, read = {}, []
     mine, read_paths = module.mine, module.read_paths
+
+    def reading(trees, columns, **options):
+        read.append(options)
+        return read_paths(trees, columns, **options)
+
     monkeypatch.setattr(module, "mine", lambda *paths, **options: asked.update(options) or mine(*paths, **options))
-    monkeypatch.setattr(
-        module,
-        "read_paths",
-        lambda trees, columns, **options: read.append(options) or read_paths(trees, columns, **options),
-    )
+    monkeypatch.setattr(module, "read_paths", reading)
+    monkeypatch.setattr(resampling, "read_paths", reading)
     mined(**settings, n_bootstraps=3, max_depth=4, path_rule="tightest")
     assert {name: asked[name] for name in settings} == settings
     assert read == [{"max_depth": 4, "path_rule": "tightest"}] * (2 + 3)
-
-
-def test_important_columns_are_drawn():
-    importance = np.zeros(100)
-    importance[[7, 31, 99]] = 0.2, 0.7, 0.1
-    random = np.random.RandomState(0)
-    draws = [module._draw_columns(importance, random) for _ in range(50)]
-    assert all({7, 31, 99} <= set(drawn) for drawn in draws)
-    assert all((np.diff(drawn) > 0).all() and len(drawn) == 40 for drawn in draws)
-    assert len(set().union(*draws)) == 100  # others have a chance, too
-    assert_array_equal(module._draw_columns(importance[:9], random), np.arange(9))
-    assert len(module._draw_columns(np.zeros(50), random)) == 29
 
 
 def test_trees_may_see_important_columns_only():

@@ -22,8 +22,8 @@ from sylvan.bench.baselines.siamese_network import (
     layer_sizes,
     train_networks,
 )
-from sylvan.pairs.classifier import PairClassifierMixin
-from sylvan.pairs.pairs import best_threshold, check_pairs, check_similarity, pair_rows, read_preprocessor
+from sylvan.pairs.classifier import PairClassifierMixin, best_threshold
+from sylvan.pairs.reading import pair_rows
 
 _MARGINS = (1.0, 2.0, 5.0, 10.0)
 _FAR = 1e6  # standard deviations from the mean that are the most, so that squares stay in range
@@ -48,14 +48,8 @@ class _PairClassifier(PairClassifierMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_points"]:
-            del self.__dict__[name]
-        points = read_preprocessor(self.preprocessor)
-        pairs = check_pairs(pairs, points)
-        dissimilar = check_similarity(y, len(pairs))
-        if dissimilar.all() or not dissimilar.any():
-            kind = "dissimilar" if dissimilar.all() else "similar"
-            raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
+        self._forget()
+        pairs, dissimilar, points = self._read_fit(pairs, y)
         self._fit(pairs, dissimilar)
         self._remember(pairs, points)
         return self

@@ -1,23 +1,38 @@
 """Interactions: a few dozen rules, mined from the paths of a layer's forests, that stand for the forests."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_choice, check_integer, check_number
-from sylvan.cascade.augment.mining import Itemsets, Mined, Paths, join_paths, mine, read_paths
+from sylvan.cascade.augment.itemsets import Itemsets, join_paths, read_paths
+from sylvan.cascade.augment.label_columns import crossfitted, distribution, find_components, project
+from sylvan.cascade.augment.mining import Mined, mine
+from sylvan.cascade.augment.readable import check_forest
+from sylvan.cascade.augment.resampling import bootstrap_paths
 from sylvan.cascade.augment.rules import Rules, rule_number
-from sylvan.cascade.contracts import Column, LayerView
+from sylvan.cascade.contracts import Column, Forest, LayerView
 
 _MAX_SEED = np.iinfo(np.int32).max
 _GREATEST = np.finfo(np.float32).max  # blocks hold single-precision numbers
 _MOST_NODES = 10_000  # leaves of an intersection tree
 _RULES_AT_ONCE = 500
+_MINING = ("n_interactions", "n_trees", "depth", "branches", "min_order", "min_stability", "miner", "emit")
+_CHOICES = {
+    "miner": ("intersection_trees", "prevalence"),
+    "emit": ("leaves", "all"),
+    "path_rule": ("first", "tightest"),
+    "threshold_rule": ("relax", "tighten", "median"),
+    "feature_subset": ("none", "importance"),
+    "score": ("distance", "importance", "none"),
+    "scale": ("std", "none"),
+    "labels": ("full", "svd", "none"),
+}
 
 
 class _Narrow(NamedTuple):
@@ -114,11 +129,9 @@ class Interactions(BaseEstimator):
     **Rules are found with the labels of the training rows: features of these rows are not out-of-sample**, and scores
     of later layers are somewhat too good. The more columns there are, the more this costs: with the paper's settings,
     `Interactions(30, threshold_rule="relax", labels="full", scale="none")`, layers get worse than the first one though
-    their out-of-bag scores do not; ten scores cost nothing that could be told from noise. All label columns
-    of a rule tell a tree the same, whether a row is in the region, and there are as many copies as labels, which
-    weights rules against X in the draw of features.
-
-    A row with a missing value in a column of a rule is outside its region.
+    their out-of-bag scores do not; ten scores cost nothing that could be told from noise. All label columns of a rule
+    tell a tree the same, whether a row is in the region, and there are as many copies as labels, which weights rules
+    against X in the draw of features. A row with a missing value in a column of a rule is outside its region.
 
     References
     ----------
@@ -159,7 +172,7 @@ class Interactions(BaseEstimator):
         min_support: int = 10,
         n_bootstraps: int = 10,
         min_stability: float = 0.5,
-        forest: Any = None,
+        forest: Forest | None = None,
         feature_subset: str = "none",
         score: str = "distance",
         scale: str = "std",
@@ -195,25 +208,26 @@ class Interactions(BaseEstimator):
         """Features of new rows need rules only."""
         return bool(self.keep_forests)
 
-    # ------------------------------------------------------------------------------------------------ features
-
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Mine the layer's forests and return the features of the training rows."""
         self.check_parameters()
         n_slots = len(view.forests)
         random = np.random.RandomState(view.random_state)
         columns_of = [view.columns_of(slot) for slot in range(n_slots)]
-        self.n_columns_ = max(int(columns[-1]) for columns in columns_of) + 1
-        self._n_slots = n_slots
+        self.n_columns_, self._n_slots = max(int(columns[-1]) for columns in columns_of) + 1, n_slots
         used = np.ones(view.probas.shape[1], dtype=bool) if view.used is None else view.used
 
         importance = np.zeros(self.n_columns_)
         for forest, columns in zip(view.forests, columns_of):
-            _check_forest(forest)
-            importance[columns] += np.asarray(forest.feature_importances_) / n_slots
+            importance[columns] += np.asarray(check_forest(forest, "Interactions").feature_importances_) / n_slots
         seed = int(random.randint(_MAX_SEED))
-        bootstraps = self._bootstrap_paths(view, used, importance, random)
-        paths = [self._paths(forest.trees_, columns) for forest, columns in zip(view.forests, columns_of)]
+        reading: dict[str, Any] = {"max_depth": self.max_depth, "path_rule": self.path_rule}
+        weights = None if self.feature_subset == "none" else importance
+        bootstraps = []
+        if self.n_bootstraps:
+            template = self._bootstrap_forest(view.forests[0])
+            bootstraps = bootstrap_paths(view, template, self.n_bootstraps, weights, random, **reading)
+        paths = [read_paths(forest.trees_, columns, **reading) for forest, columns in zip(view.forests, columns_of)]
 
         def usable(itemsets: Itemsets) -> np.ndarray:
             counts = [np.empty(0, np.int64)]
@@ -222,21 +236,8 @@ class Interactions(BaseEstimator):
                 counts.append(rules.count(view.columns(rules.columns)[used]))
             return np.concatenate(counts) >= self.min_support
 
-        mined = mine(
-            join_paths(paths),
-            bootstraps,
-            miner=self.miner,
-            n_interactions=self.n_interactions,
-            min_stability=self.min_stability,
-            n_trees=self.n_trees,
-            depth=self.depth,
-            branches=self.branches,
-            emit=self.emit,
-            threshold_rule=self.threshold_rule,
-            min_order=self.min_order,
-            usable=usable,
-            seed=seed,
-        )
+        settings = {name: getattr(self, name) for name in (*_MINING, "threshold_rule")}
+        mined = mine(join_paths(paths), bootstraps, **settings, usable=usable, seed=seed)
         return self._learn(view, mined, used, importance, random)
 
     def _learn(
@@ -246,13 +247,10 @@ class Interactions(BaseEstimator):
         rules = Rules.of(mined.itemsets)
         values = view.columns(rules.columns)
         rules = rules.rounded(values[used])
-        worth = np.ones(len(rules.columns))
-        if self.scale == "std":
-            worth = 1.0 / _spread(values[used])
+        worth = 1.0 / _spread(values[used]) if self.scale == "std" else np.ones(len(rules.columns))
         if self.score == "importance":
             worth = worth * importance[rules.columns]
-        at = rules.conditions[1]
-        self.rules_ = Rules(rules.start, rules.column, rules.greater, rules.threshold, worth[at])
+        self.rules_ = replace(rules, worth=worth[rules.conditions[1]])
         self.stability_, self.mining_report_ = mined.stability, mined.report
         inside, score = self.rules_.ask(values, self.score == "importance")
         labels = np.asarray(view.labels, dtype=np.float64)
@@ -267,10 +265,10 @@ class Interactions(BaseEstimator):
             why = f"none of {few} has min_support={self.min_support} training rows" if few else "trees hardly split"
             warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", "no interactions")
         if self.labels == "svd":
-            self._fit_components(inside[used])
+            self._mean, self._turn = find_components(inside[used], self.distribution_, self.max_components)
         if self.crossfit is None or self.labels == "none" or not len(self.rules_):
             return self._blocks(inside, score)
-        return self._blocks(inside, score, self._crossfitted(here, labels, used, random))
+        return self._blocks(inside, score, crossfitted(here, labels, used, self.crossfit, random))
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the features of new rows."""
@@ -313,12 +311,12 @@ class Interactions(BaseEstimator):
     @property
     def distribution_(self) -> np.ndarray:
         """Label distribution of each rule, (n_rules, n_labels)."""
-        return _distribution(self.label_counts_)
+        return distribution(self.label_counts_)
 
-    def _blocks(self, inside: np.ndarray, score: np.ndarray, distribution: Any = None) -> list[np.ndarray]:
+    def _blocks(self, inside: np.ndarray, score: np.ndarray, of_rows: np.ndarray | None = None) -> list[np.ndarray]:
         """Return the features of rows: nothing of single forests, then the block for all.
 
-        `distribution` is that of each row, (n, n_rules, n_labels), if it is not the same for all.
+        `of_rows` is the label distribution of each row, (n, n_rules, n_labels), if it is not the same for all.
         """
         n, n_rules = inside.shape
         block = np.empty((n, self._width), np.float32)
@@ -328,15 +326,11 @@ class Interactions(BaseEstimator):
             first = n_rules
         if self.labels == "full":
             flat = block[:, first:].reshape(n, n_rules, self.n_labels_)
-            np.multiply(
-                inside[:, :, None],
-                self.distribution_ if distribution is None else distribution,
-                out=flat,
-                casting="unsafe",
-            )
+            shares = self.distribution_ if of_rows is None else of_rows
+            np.multiply(inside[:, :, None], shares, out=flat, casting="unsafe")
             block[:, first:] = flat.reshape(n, -1)
         elif self.labels == "svd":
-            block[:, first:] = self._project(inside, distribution)
+            block[:, first:] = project(inside, self.distribution_, of_rows, self._mean, self._turn)
         return self._after_empty(block)
 
     def _after_empty(self, block: np.ndarray) -> list[np.ndarray]:
@@ -371,78 +365,6 @@ class Interactions(BaseEstimator):
         """Memory of the rules."""
         return self.rules_.nbytes + self.label_counts_.nbytes + self.stability_.nbytes + self.support_.nbytes
 
-    # ------------------------------------------------------------------------------------------------ labels
-
-    def _crossfitted(
-        self, here: np.ndarray, labels: np.ndarray, used: np.ndarray, random: np.random.RandomState
-    ) -> np.ndarray:
-        """Return the label distribution that each row gets from the other folds, (n, n_rules, n_labels)."""
-        out = np.repeat(_distribution(here.T @ labels)[None], len(labels), axis=0)
-        rows = np.flatnonzero(used)
-        folds = KFold(min(int(self.crossfit or 2), len(rows)), shuffle=True, random_state=random)
-        for train, held in folds.split(rows):
-            out[rows[held]] = _distribution(here[rows[train]].T @ labels[rows[train]])
-        return out
-
-    def _fit_components(self, inside: np.ndarray) -> None:
-        """Find the principal components of the label columns.
-
-        Columns of different rules are combinations of different directions, each a rule's own: the components of all
-        label columns are those of the indicators `inside`, each multiplied by its distribution's length.
-        """
-        length = np.linalg.norm(self.distribution_, axis=1)
-        scaled = inside * length
-        self._mean = scaled.mean(axis=0)
-        values, vectors = np.linalg.eigh(np.cov(scaled.T, ddof=0).reshape(len(length), len(length)))
-        order = np.argsort(-values, kind="stable")[: self.max_components]
-        order = order[values[order] > 1e-9 * max(values.max(initial=0.0), 1e-300)]
-        self._turn = vectors[:, order]
-
-    def _project(self, inside: np.ndarray, distribution: Any) -> np.ndarray:
-        own = self.distribution_
-        length = np.linalg.norm(own, axis=1)
-        scaled = inside * length
-        if distribution is not None:  # what the row's own distribution has in the direction of all rows'
-            unit = own / np.where(length > 0, length, 1.0)[:, None]
-            scaled = inside * np.einsum("nkj,kj->nk", distribution, unit)
-        out = np.zeros((len(inside), self._turn.shape[1]))
-        for k in range(inside.shape[1]):  # in this order, so that a row alone gets the same bits
-            out += (scaled[:, k] - self._mean[k])[:, None] * self._turn[k]
-        return out
-
-    # ------------------------------------------------------------------------------------------------ mining
-
-    def _paths(self, trees: Any, columns: np.ndarray) -> Paths:
-        return read_paths(trees, columns, max_depth=self.max_depth, path_rule=self.path_rule)
-
-    def _bootstrap_paths(
-        self, view: LayerView, used: np.ndarray, importance: np.ndarray, random: np.random.RandomState
-    ) -> list[Paths]:
-        """Return the paths of forests that were fitted on resampled rows."""
-        if not self.n_bootstraps:
-            return []
-        template = self._bootstrap_forest(view.forests[0])
-        encoded = view.encoded(template)
-        rows = np.flatnonzero(used)
-        everything = np.arange(self.n_columns_)
-        found = []
-        for _ in range(self.n_bootstraps):
-            weight = np.bincount(random.choice(rows, len(rows)), minlength=len(used)).astype(np.float64)
-            if view.sample_weight is not None:
-                weight *= view.sample_weight
-            if self.feature_subset == "none":
-                trees = _fit(template, encoded, view.labels, weight, random).trees_
-                found.append(self._paths(trees, everything))
-                continue
-            single = clone(template).set_params(n_trees=1)
-            of_trees = []
-            for _ in range(template.n_trees):
-                columns = _draw_columns(importance, random)
-                trees = _fit(single, encoded.take(columns), view.labels, weight, random).trees_
-                of_trees.append(self._paths(trees, columns))
-            found.append(join_paths(of_trees))
-        return found
-
     def _bootstrap_forest(self, like: Any) -> Any:
         if self.forest is not None:
             return clone(self.forest)
@@ -453,43 +375,26 @@ class Interactions(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
-        for name, low in (
-            ("n_interactions", 1),
-            ("n_trees", 1),
-            ("depth", 2),
-            ("branches", 1),
-            ("min_order", 1),
-            ("min_support", 1),
-            ("n_bootstraps", 0),
-            ("max_components", 1),
-        ):
-            check_integer(name, getattr(self, name), low)
+        for name in ("n_interactions", "n_trees", "branches", "min_order", "min_support", "max_components"):
+            check_integer(name, getattr(self, name), 1)
+        check_integer("depth", self.depth, 2)
+        check_integer("n_bootstraps", self.n_bootstraps, 0)
         if self.max_depth is not None:
             check_integer("max_depth", self.max_depth, 1)
         if self.crossfit is not None:
             check_integer("crossfit", self.crossfit, 2)
         check_number("min_stability", self.min_stability, 0.0, 1.0)
-        check_choice("miner", self.miner, ("intersection_trees", "prevalence"))
-        check_choice("emit", self.emit, ("leaves", "all"))
-        check_choice("path_rule", self.path_rule, ("first", "tightest"))
-        check_choice("threshold_rule", self.threshold_rule, ("relax", "tighten", "median"))
-        check_choice("feature_subset", self.feature_subset, ("none", "importance"))
-        check_choice("score", self.score, ("distance", "importance", "none"))
-        check_choice("scale", self.scale, ("std", "none"))
-        check_choice("labels", self.labels, ("full", "svd", "none"))
+        for name, choices in _CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
         if self.branches ** (self.depth - 1) > _MOST_NODES:
             raise ValueError(
                 f"branches={self.branches} and depth={self.depth} make intersection trees of "
                 f"{self.branches ** (self.depth - 1)} leaves; at most {_MOST_NODES} are allowed."
             )
         if self.forest is not None and (isinstance(self.forest, type) or not hasattr(self.forest, "encode")):
-            raise TypeError(
-                f"forest must be None or a forest of sylvan.forests, such as RandomForest(10), got {self.forest!r}."
-            )
+            raise TypeError(f"forest must be None or a forest, such as RandomForest(10), got {self.forest!r}.")
         if self.score == "none" and self.labels == "none":
             raise ValueError("score='none' and labels='none' leave no features: choose one of them.")
-
-    # ------------------------------------------------------------------------------------------------ in words
 
     def describe(self, columns: Sequence[Column]) -> pd.DataFrame:
         """Return a table of the rules in words; `columns` are those of the layer's whole input."""
@@ -532,29 +437,3 @@ def _spread(values: np.ndarray) -> np.ndarray:
     largest = np.nanmax(np.abs(known), axis=0, initial=1e-300)  # squares of values as large as 1e300 would overflow
     spread = np.nanstd(known / largest, axis=0) * largest
     return np.where(spread > 0, spread, 1.0)
-
-
-def _distribution(counts: np.ndarray) -> np.ndarray:
-    total = counts.sum(axis=1, keepdims=True)
-    return np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
-
-
-def _draw_columns(importance: np.ndarray, random: np.random.RandomState) -> np.ndarray:
-    """Draw about four times the square root of the columns, by their importance."""
-    n = min(len(importance), int(np.ceil(4 * np.sqrt(len(importance)))))
-    chance = importance + 1e-9 * max(importance.max(initial=0.0), 1e-9)  # never too few to draw from
-    return np.sort(random.choice(len(importance), n, replace=False, p=chance / chance.sum()))
-
-
-def _fit(template: Any, encoded: Any, labels: Any, weight: np.ndarray, random: np.random.RandomState) -> Any:
-    forest = clone(template).set_params(random_state=int(random.randint(_MAX_SEED)))
-    forest.fit(encoded, labels, sample_weight=weight)
-    _check_forest(forest)
-    return forest
-
-
-def _check_forest(forest: Any) -> None:
-    if getattr(forest, "trees_", None) is None:
-        raise TypeError(
-            f"Interactions needs fitted forests of sylvan.forests, which have `trees_`, got {type(forest).__name__}."
-        )

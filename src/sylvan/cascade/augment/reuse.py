@@ -10,17 +10,9 @@ from sklearn.exceptions import NotFittedError
 
 from sylvan._validation import check_choice
 from sylvan.cascade.augment.output_space import OutputSpace
-from sylvan.cascade.contracts import LayerView, Refiner
+from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
 from sylvan.labels.state import mean_of
-from sylvan.measures import (
-    Measure,
-    average_precision,
-    coverage,
-    hamming_loss,
-    macro_auroc,
-    one_error,
-    ranking_loss,
-)
+from sylvan.measures import Measure, average_precision, coverage, hamming_loss, macro_auroc, one_error, ranking_loss
 
 _CELLS_AT_ONCE = 1 << 20
 _NOISE = 1e-12  # the order in which an average precision is added up may change it by less than this
@@ -89,7 +81,7 @@ class MeasureAwareReuse(BaseEstimator):
     """
 
     def __init__(
-        self, measure: str | Measure = "hamming_loss", *, augment: Any = None, reuse_mode: str = "train"
+        self, measure: str | Measure = "hamming_loss", *, augment: Augmenter | None = None, reuse_mode: str = "train"
     ) -> None:
         self.measure = measure
         self.augment = augment
@@ -98,14 +90,7 @@ class MeasureAwareReuse(BaseEstimator):
     def fit_refine(self, view: LayerView, before: np.ndarray | None) -> np.ndarray:
         """Find the threshold of a layer and return the probabilities of its training rows after reuse.
 
-        Parameters
-        ----------
-        view : what the layer says, out of sample, and the labels it learnt
-        before : (n_forests, n, n_labels) probabilities of the layer before, after reuse; None in the first layer
-
-        Returns
-        -------
-        ndarray of shape (n_forests, n, n_labels)
+        `before` are those of the layer before, after reuse, (n_forests, n, n_labels); None in the first layer.
         """
         self.check_parameters()
         measure = _check_measure(self.measure)
@@ -145,17 +130,7 @@ class MeasureAwareReuse(BaseEstimator):
         return alone
 
     def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-        """Return the probabilities of new rows after reuse.
-
-        Parameters
-        ----------
-        probas : (n_forests, n, n_labels) what the layer says
-        before : the same of the layer before, after reuse; None in the first layer
-
-        Returns
-        -------
-        ndarray of shape (n_forests, n, n_labels)
-        """
+        """Return the probabilities of new rows, (n_forests, n, n_labels), after reuse; `before` as in `fit_refine`."""
         self._check_fitted()
         if before is None or self.log_threshold_ == -np.inf:
             return probas
@@ -179,12 +154,12 @@ class MeasureAwareReuse(BaseEstimator):
         return self.augment_.column_names(slot, labels)
 
     @property
-    def parts(self) -> list[Any]:
+    def parts(self) -> list[Augmenter]:
         """The inner augmenter, if it is not the default."""
         return [] if self.augment is None else [self.augment]
 
     @property
-    def parts_(self) -> list[Any]:
+    def parts_(self) -> list[Augmenter]:
         """The inner augmenter, fitted."""
         return [self.augment_]
 
@@ -222,18 +197,6 @@ def confidence(measure: str | Measure, proba: Any) -> np.ndarray:
     macro_auroc                          label  the same, of the rows
     ==================================== ====== =====================================================================
 
-    Parameters
-    ----------
-    measure : str or Measure
-        One of these.
-    proba : (n, n_labels)
-        Probabilities.
-
-    Returns
-    -------
-    ndarray
-        Shape (n,) for measures by row, (n_labels,) for measures by label.
-
     Examples
     --------
     >>> from sylvan.cascade.augment.reuse import confidence
@@ -244,15 +207,7 @@ def confidence(measure: str | Measure, proba: Any) -> np.ndarray:
 
 
 def log_confidence(measure: str | Measure, proba: Any) -> np.ndarray:
-    """Return the logarithm of `confidence`, which "macro_auroc" needs: the confidence itself falls below any number.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sylvan.cascade.augment.reuse import log_confidence
-    >>> bool(log_confidence("macro_auroc", np.full((5000, 1), 0.5))[0] < -3000)
-    True
-    """
+    """Return the logarithm of `confidence`, which "macro_auroc" needs: the confidence itself falls below any number."""
     measure = _check_measure(measure)
     proba = np.asarray(proba, dtype=np.float64)
     lines = proba if measure.kind == "row" else proba.T

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sylvan.cascade.augment.mining import Itemsets
+from sylvan.cascade.augment.itemsets import Itemsets
 from sylvan.cascade.contracts import Column
 from sylvan.kernels.regions import ask_regions, count_rows
 

@@ -11,7 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 from sylvan._threads import ONE_THREAD
 from sylvan._validation import check_choice, check_integer, check_number
-from sylvan.cascade.contracts import LayerView
+from sylvan.cascade.augment.readable import TreeForest, check_forest
+from sylvan.cascade.contracts import Forest, LayerView
+from sylvan.forests.trees import TreeArrays
 from sylvan.kernels.embedding import Paths, gram, gram_times, multiply, weigh_paths
 
 _SHARE, _SHARE_RANDOM_CUTS = 0.95, 0.80
@@ -28,22 +30,13 @@ _WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 class _Slot(NamedTuple):
-    """What is kept of a forest's training rows.
+    """What is kept of a forest's training rows."""
 
-    Attributes
-    ----------
-    leaves : (n_trees, n) leaf of each row
-    dual : (n, n_components) int32, the components as combinations of rows
-    scale : (n_components,) the real number that 1 in a product of paths and `dual` stands for
-    offset : (n_components,) mean of these products over the training rows
-    share : nodes with more than this share of their tree's rows are left out
-    """
-
-    leaves: np.ndarray
-    dual: np.ndarray
-    scale: np.ndarray
-    offset: np.ndarray
-    share: float
+    leaves: np.ndarray  # (n_trees, n) leaf of each row
+    dual: np.ndarray  # (n, n_components) int32, the components as combinations of rows
+    scale: np.ndarray  # (n_components,) the real number that 1 in a product of paths and `dual` stands for
+    offset: np.ndarray  # (n_components,) mean of these products over the training rows
+    share: float  # nodes with more than this share of their tree's rows are left out
 
 
 class TreeEmbedding(BaseEstimator):
@@ -54,10 +47,9 @@ class TreeEmbedding(BaseEstimator):
     their tree are left out. The new columns are the scores of the vectors' first principal components. All trees speak
     for all rows, whether they saw them or not.
 
-    The vectors are never made: what two rows have in common is added up tree by tree (`sylvan.kernels.embedding`). Up
-    to `max_gram_rows` rows the components come from the matrix of these products, beyond that from random vectors that
-    are multiplied with it. A fitted embedding keeps the leaves of the training rows and a number for each row and
-    component. Products are sums of integers, so that a row gets the same bits alone as among others.
+    The vectors are never made: what two rows have in common is added up tree by tree (`sylvan.kernels.embedding`), in
+    integers, so that a row gets the same bits alone as among others. A fitted embedding keeps the leaves of the
+    training rows and a number for each row and component.
 
     Parameters
     ----------
@@ -71,8 +63,8 @@ class TreeEmbedding(BaseEstimator):
         Nodes with :math:`s \le \lceil \rho s_{root} \rceil` are kept. "auto": 0.80 for forests that draw random cuts
         and 0.95 for others, as in the authors' programme; a float is for all forests, a sequence has one for each.
     solver : {"auto", "gram", "randomized"}, default="auto"
-        "gram" is exact to single precision and takes time that grows with the cube of the rows; "randomized" finds the
-        leading components approximately. "auto" takes "gram" for up to `max_gram_rows` rows.
+        "gram", from the matrix of products, is exact to single precision and takes time that grows with the cube of the
+        rows; "randomized", from random vectors that are multiplied with it, finds the leading components approximately.
     max_gram_rows : int, default=4096
         Rows up to which "auto" takes "gram".
     max_components : int or None, default=None
@@ -139,33 +131,29 @@ class TreeEmbedding(BaseEstimator):
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Find the components of each forest and return the training rows' scores, (n, n_components_) float32."""
-        self._check_parameters()
+        self.check_parameters()
         shares = self._node_shares(view.forests)
-        slots, blocks, ratios = [], [], []
+        self._slots: list[_Slot] = []
+        self.explained_variance_ratio_: list[np.ndarray] = []
+        blocks = []
         for slot, (forest, share) in enumerate(zip(view.forests, shares)):
             _check_forest(forest)
             seed = None if view.random_state is None else (view.random_state, slot)
             X = view.input_of(slot)
             used = X if view.used is None else X[view.used]
             fitted, block, ratio = self._fit_slot(forest, used, share, np.random.default_rng(seed))
-            if view.used is not None:
-                block = self._score(forest, X, fitted)
-            slots.append(fitted)
-            blocks.append(block)
-            ratios.append(ratio)
-        self._slots = slots
+            blocks.append(block if view.used is None else self._score(forest, X, fitted))
+            self._slots.append(fitted)
+            self.explained_variance_ratio_.append(ratio)
         self.n_components_ = [block.shape[1] for block in blocks]
-        self.explained_variance_ratio_ = ratios
         return blocks
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the scores of new rows, the same for a row whatever comes with it."""
-        blocks = []
-        for slot, (forest, fitted) in enumerate(zip(view.forests, self._fitted(), strict=True)):
-            blocks.append(self._score(forest, view.input_of(slot), fitted))
-        return blocks
+        both = enumerate(zip(view.forests, self._fitted(), strict=True))
+        return [self._score(forest, view.input_of(slot), fitted) for slot, (forest, fitted) in both]
 
-    def _score(self, forest: Any, X: Any, fitted: _Slot) -> np.ndarray:
+    def _score(self, forest: TreeForest, X: Any, fitted: _Slot) -> np.ndarray:
         if not fitted.dual.shape[1]:
             return np.empty((X.shape[0], 0), np.float32)
         paths = _read_paths(forest.trees_, self.weighting, fitted.share)
@@ -185,7 +173,8 @@ class TreeEmbedding(BaseEstimator):
             raise NotFittedError("This TreeEmbedding is not fitted yet: call `fit_transform` on a layer first.")
         return self._slots
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that cannot work."""
         value = self.n_components
         if isinstance(value, Real) and not isinstance(value, Integral):
             if not 0.0 < value < 1.0:
@@ -200,7 +189,7 @@ class TreeEmbedding(BaseEstimator):
         check_integer("n_iter", self.n_iter, 0)
         check_integer("n_oversamples", self.n_oversamples, 0)
 
-    def _node_shares(self, forests: Sequence[Any]) -> list[float]:
+    def _node_shares(self, forests: Sequence[Forest]) -> list[float]:
         shares = self.max_node_share
         if isinstance(shares, str):
             check_choice("max_node_share", shares, ("auto",))
@@ -211,7 +200,7 @@ class TreeEmbedding(BaseEstimator):
         return [check_number("max_node_share", share, 0.0, 1.0, open_low=True) for share in shares]
 
     def _fit_slot(
-        self, forest: Any, X: Any, share: float, rng: np.random.Generator
+        self, forest: TreeForest, X: Any, share: float, rng: np.random.Generator
     ) -> tuple[_Slot, np.ndarray, np.ndarray]:
         """Return what is kept, the scores of the training rows, and the components' shares of the variance."""
         leaves = _leaves_of(forest, X)
@@ -275,20 +264,16 @@ class TreeEmbedding(BaseEstimator):
         return values[::-1][:most], vectors @ turn[:, ::-1][:, :most].astype(np.float32)
 
 
-def _check_forest(forest: Any) -> None:
-    trees = getattr(forest, "trees_", None)
-    if trees is None:
-        raise TypeError(
-            f"TreeEmbedding needs fitted forests of sylvan.forests, which have `trees_`, got {type(forest).__name__}."
-        )
+def _check_forest(forest: Any) -> TreeForest:
     if getattr(forest, "n_forests", 1) > 1:
         raise ValueError(
             f"TreeEmbedding needs one forest per slot, but this {type(forest).__name__} has the trees of several folds "
             f"({forest.n_forests} forests): use out_of_sample=OutOfBag() instead of KFold."
         )
+    return check_forest(forest, "TreeEmbedding")
 
 
-def _leaves_of(forest: Any, X: Any) -> np.ndarray:
+def _leaves_of(forest: TreeForest, X: Any) -> np.ndarray:
     """Return (n_trees, n), the leaf of each row, counted from left to right in its tree."""
     trees = forest.trees_
     leaves = np.empty((trees.n_trees, X.shape[0]), np.uint16 if trees.n_leaves.max() <= 1 << 16 else np.uint32)
@@ -299,7 +284,7 @@ def _leaves_of(forest: Any, X: Any) -> np.ndarray:
     return leaves
 
 
-def _read_paths(trees: Any, weighting: str, share: float) -> Paths:
+def _read_paths(trees: TreeArrays, weighting: str, share: float) -> Paths:
     size = trees.size.astype(np.float64)
     largest = np.repeat(np.ceil(share * size[trees.node_start[:-1]]), trees.n_nodes)
     weight = _WEIGHTS[weighting](np.maximum(size, 1.0))

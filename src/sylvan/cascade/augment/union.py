@@ -1,12 +1,11 @@
 """Several augmenters side by side."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from sylvan.cascade.contracts import LayerView, Refiner
+from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
 
 
 class Union(BaseEstimator):
@@ -24,7 +23,7 @@ class Union(BaseEstimator):
     Union(parts=[TreeEmbedding(n_components=8), OutputSpace()])
     """
 
-    def __init__(self, parts: Sequence[Any]) -> None:
+    def __init__(self, parts: Sequence[Augmenter]) -> None:
         self.parts = parts
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
@@ -95,5 +94,5 @@ def _reseeded(view: LayerView, number: int) -> LayerView:
     return view._replace(random_state=(view.random_state + number) % (2**31 - 1))
 
 
-def _n_shared(part: Any) -> int:
+def _n_shared(part: Augmenter) -> int:
     return getattr(part, "n_shared", 0)

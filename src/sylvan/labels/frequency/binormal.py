@@ -25,20 +25,12 @@ _WIDE = 2.0  # intervals of c that are wider than this factor tell little
 
 
 class Reading(NamedTuple):
-    """What the rankings say.
+    """What the rankings say."""
 
-    Attributes
-    ----------
-    chances : (n_labels, n_grid) probability of each c of the grid, by label; NaN of labels without a positive
-    recorded : (n_labels,) share of recorded rows; c cannot be less
-    spread : expected standard deviation of log c between labels
-    differ : how many times more likely the labels are if they differ than if they do not (Bayes factor)
-    """
-
-    chances: np.ndarray
-    recorded: np.ndarray
-    spread: float
-    differ: float
+    chances: np.ndarray  # (n_labels, n_grid) probability of each c of the grid; NaN of labels without a positive
+    recorded: np.ndarray  # (n_labels,) share of recorded rows; c cannot be less
+    spread: float  # expected standard deviation of log c between labels
+    differ: float  # how many times more likely the labels are if they differ than if they do not (Bayes factor)
 
 
 class BinormalFrequency(BaseEstimator):
@@ -111,12 +103,8 @@ class BinormalFrequency(BaseEstimator):
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label with its interval, NaN for a label without positives, and why labels share it or not.
 
-        Parameters
-        ----------
-        X : ignored
-        Y : (n, n_labels), 1 for an observed positive
-        proba : (n, n_labels), out-of-sample probabilities; cells with NaN, known to be negative, are left out
-        random_state : ignored
+        Y (n, n_labels) is 1 where a label was recorded; `proba` holds out-of-sample probabilities, NaN for cells known
+        to be negative, which are left out. X and random_state are ignored.
         """
         found, limits = self._read(Y, proba)
         c = _within(np.exp(found.chances @ _LOG_GRID), found.recorded, limits)
@@ -159,10 +147,8 @@ class BinormalFrequency(BaseEstimator):
         elif found.differ < _EVIDENCE:
             text = "about one value for all labels, as nothing shows that they differ"
         else:
-            factor = np.exp(found.spread)
-            text = (
-                f"a value for each label, drawn towards a common one; labels differ by a factor of about {factor:.2f}"
-            )
+            text = "a value for each label, drawn towards a common one; labels differ by a factor of about "
+            text += f"{np.exp(found.spread):.2f}"
         if given.any():
             text += "; some are given"
         elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():

@@ -13,10 +13,10 @@ from sylvan.labels.table import read_labels
 
 
 class OutOfBagPercentile(BaseEstimator):
-    """A high percentile of the out-of-sample probabilities of the observed positives.
+    """A high percentile of the out-of-sample probabilities of the recorded positives.
 
-    A classifier that learns "observed" instead of "positive" gives sure positives the probability c. The rows that it
-    is most sure of are taken for such.
+    A classifier that learns "recorded" instead of "present" gives sure positives the probability c. The rows that it is
+    most sure of are taken for such.
 
     Parameters
     ----------
@@ -43,21 +43,10 @@ class OutOfBagPercentile(BaseEstimator):
         self.percentile = percentile
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return the frequency c of each label.
+        """Return c of each label, NaN for a label that no row has, and where the percentile is 0.
 
-        Parameters
-        ----------
-        X : ignored
-        Y : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
-            1 where a label was observed, else 0 or NaN.
-        proba : array of shape (n, n_labels), or (n,) for one label
-            Probabilities of the labels, each from a model that did not see the row. Cells with NaN are left out.
-        random_state : ignored
-
-        Returns
-        -------
-        Frequency
-            Its value is in (0, 1]; NaN for a label that no row has, and where the percentile is 0.
+        Y (n, n_labels) or (n,) is 1 where a label was recorded, else 0 or NaN; `proba`, of the same shape, holds
+        probabilities by models that did not see the row. Cells with NaN are left out. X and random_state are ignored.
         """
         check_number("percentile", self.percentile, 0.0, 100.0)
         observed = read_labels(Y).recorded
@@ -96,22 +85,9 @@ class KnownFrequency(BaseEstimator):
         self.frequency = frequency
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return the frequency c of each label.
-
-        Parameters
-        ----------
-        X, proba, random_state : ignored
-        Y : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
-            1 where a label was observed, else 0 or NaN.
-
-        Returns
-        -------
-        Frequency
-            An interval without width.
-        """
+        """Return c of each label of Y, an interval without width; everything but Y's labels is ignored."""
         form = read_labels(Y).form
-        labels = form.label_names
-        frequency = self.frequency
+        labels, frequency = form.label_names, self.frequency
         if isinstance(frequency, (Mapping, pd.Series)):
             absent = [label for label in labels if label not in frequency]
             if absent:
@@ -132,12 +108,12 @@ class KnownFrequency(BaseEstimator):
 
 
 class TopRate(BaseEstimator):
-    """c is the greatest share of observed positives among the k rows with the highest probability, over all k.
+    """c is the greatest share of recorded positives among the k rows with the highest probability, over all k.
 
-    Whatever the rows of a set have in common, at most a share c of them is observed, and c if all are positive. The
+    Whatever the rows of a set have in common, at most a share c of them is recorded, and c if all are positive. The
     rows that a forest is surest of are nearly all positive, so their rate comes close to c from below. Unlike a
     percentile of the probabilities it does not take the probability of a sure positive for 1, which out-of-sample
-    probabilities of noisy labels never reach.
+    probabilities of noisy labels never reach. Not published.
 
     Parameters
     ----------
@@ -147,17 +123,13 @@ class TopRate(BaseEstimator):
         Whether all cells are ranked together, for one c of all labels, or each label by itself. One c is much steadier,
         above all for rare labels, and right if labels were missed at about the same rate.
 
-    Notes
-    -----
-    Not published: an alternative to `OutOfBagPercentile` for `StrictLabelComplement` and `FluidLabelAddition`.
-
     Examples
     --------
     >>> import numpy as np
     >>> from sylvan.labels.frequency import TopRate
-    >>> observed = np.array([[1], [0], [1], [1], [0], [0], [0], [0]])
+    >>> Y = np.array([[1], [0], [1], [1], [0], [0], [0], [0]])
     >>> p = np.array([[0.9], [0.8], [0.7], [0.6], [0.3], [0.2], [0.1], [0.1]])
-    >>> TopRate(min_rows=4).estimate(None, observed, proba=p).value
+    >>> TopRate(min_rows=4).estimate(None, Y, proba=p).value
     array([0.75])
     """
 
@@ -170,12 +142,7 @@ class TopRate(BaseEstimator):
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label, NaN for a label without positives.
 
-        Parameters
-        ----------
-        X : ignored
-        Y : (n, n_labels), 1 for an observed positive
-        proba : (n, n_labels), out-of-sample probabilities
-        random_state : ignored
+        Y (n, n_labels) is 1 where a label was recorded; `proba` holds out-of-sample probabilities. Others are ignored.
         """
         check_integer("min_rows", self.min_rows, 1)
         observed = read_labels(Y).recorded

@@ -18,20 +18,12 @@ _BLOCK_BYTES = 1 << 26
 
 
 class TIcEResult(NamedTuple):
-    """What TIcE found for one label.
+    """What TIcE found for one label."""
 
-    Attributes
-    ----------
-    c : the estimated label frequency, NaN if no row has the label
-    per_fold : estimates of the folds in the last iteration; c is their mean
-    prior : the share of positives that c implies, at most 1
-    n_splits : splits that were evaluated in the last iteration, in all folds together
-    """
-
-    c: float
-    per_fold: np.ndarray
-    prior: float
-    n_splits: int
+    c: float  # the estimated label frequency, NaN if no row has the label
+    per_fold: np.ndarray  # estimates of the folds in the last iteration; c is their mean
+    prior: float  # the share of positives that c implies, at most 1
+    n_splits: int  # splits that were evaluated in the last iteration, in all folds together
 
 
 class TIcE(BaseEstimator):
@@ -119,22 +111,10 @@ class TIcE(BaseEstimator):
         self.random_state = random_state
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label.
+        """Return c of each label, NaN for a label that no row has.
 
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n, n_features)
-            Features, NaN if missing.
-        Y : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
-            1 where a label was observed, else 0 or NaN.
-        proba : ignored
-        random_state : int, RandomState or None, default=None
-            Used if the constructor had none.
-
-        Returns
-        -------
-        c : ndarray of shape (n_labels,)
-            In (0, 1]; NaN for a label that no row has.
+        X are features (n, n_features), NaN if missing; Y (n, n_labels) or (n,) is 1 where a label was recorded, else 0
+        or NaN; random_state is used if the constructor had none; `proba` is ignored.
         """
         return Frequency(np.array([result.c for result in self.results(X, Y, random_state)]))
 
@@ -161,20 +141,10 @@ class TIcE(BaseEstimator):
         if len(labelled) < _FEWEST_ROWS:
             return TIcEResult(rate, np.full(n_folds, rate), 1.0, 0)
         per_fold, n_splits = np.empty(n_folds), np.empty(n_folds, np.int64)
-        c = estimate_frequency(
-            codes,
-            self.n_bins + 1,
-            labelled.astype(np.uint8),
-            fold,
-            float(self.max_bepp),
-            self.max_splits,
-            self.min_t,
-            self.n_iter,
-            0.0 if self.delta is None else float(self.delta),
-            self.promising_only,
-            per_fold,
-            n_splits,
-        )
+        rows = (codes, self.n_bins + 1, labelled.astype(np.uint8), fold)
+        delta = 0.0 if self.delta is None else float(self.delta)
+        limits = (float(self.max_bepp), self.max_splits, self.min_t, self.n_iter, delta, self.promising_only)
+        c = estimate_frequency(*rows, *limits, per_fold, n_splits)
         return TIcEResult(c, per_fold, min(rate / c, 1.0), int(n_splits.sum()))
 
     def _check_parameters(self) -> None:
@@ -190,41 +160,10 @@ class TIcE(BaseEstimator):
             check_number("delta", self.delta, 0.0, 1.0, open_low=True)
 
 
-def tice(
-    X: Any,
-    s: Any,
-    *,
-    max_bepp: float = 5,
-    max_splits: int = 500,
-    min_t: int = 10,
-    n_folds: int = 5,
-    n_iter: int = 2,
-    delta: float | None = None,
-    n_bins: int = 4,
-    promising_only: bool = False,
-    scale: bool = True,
-    random_state: Any = None,
-) -> TIcEResult:
+def tice(X: Any, s: Any, **parameters: Any) -> TIcEResult:
     """Estimate how often a positive row is labelled, by TIcE, for one label.
 
-    Parameters
-    ----------
-    X : array, DataFrame or sparse matrix of shape (n, n_features)
-        Features, NaN if missing.
-    s : array of shape (n,)
-        1 for labelled rows, else 0 or NaN.
-    max_bepp, max_splits, min_t, n_folds, n_iter, delta, n_bins, promising_only, scale, random_state
-        As in `TIcE`.
-
-    Returns
-    -------
-    TIcEResult
-        With the estimate `c` and the share of positives `prior` that it implies.
-
-    References
-    ----------
-    Bekker, J. and Davis, J. (2018). Estimating the Class Prior in Positive and Unlabeled Data through Decision Tree
-    Induction. AAAI.
+    `s` (n,) is 1 for labelled rows, else 0 or NaN; X and the parameters are those of `TIcE`.
 
     Examples
     --------
@@ -241,19 +180,7 @@ def tice(
     """
     if np.ndim(s) != 1:
         raise ValueError(f"s must have shape (n,), got {np.shape(s)}; TIcE.estimate takes several labels.")
-    estimator = TIcE(
-        max_bepp=max_bepp,
-        max_splits=max_splits,
-        min_t=min_t,
-        n_folds=n_folds,
-        n_iter=n_iter,
-        delta=delta,
-        n_bins=n_bins,
-        promising_only=promising_only,
-        scale=scale,
-        random_state=random_state,
-    )
-    return estimator.results(X, s)[0]
+    return TIcE(**parameters).results(X, s)[0]
 
 
 def _bin_columns(X: Any, n_bins: int, scale: bool, names: np.ndarray | None) -> np.ndarray:

@@ -1,13 +1,4 @@
-"""Interactions: conditions that stand together on many paths of a forest.
-
-An item is a column and a side of a threshold: 2 * column for `x <= t`, 2 * column + 1 for `x > t`. Itemsets and paths
-are lines of ascending items, filled up with -1, and lines of their thresholds, filled up with NaN. Two itemsets are the
-same if their items are; what becomes of their thresholds is a rule: RELAX takes the one that more rows meet (the
-greater for `<=`, the lesser for `>`), TIGHTEN the other.
-
-Random intersection trees (Shah and Meinshausen 2014) draw paths in proportion to the training rows in their leaves and
-keep what is common to a few of them. What is found is collected in a hash table, so that memory grows with the number
-of different itemsets only.
+"""Paths of a forest's trees as itemsets (see `sylvan.kernels.itemsets`), and how often items stand together on them.
 
 Counting needs to know which paths contain an itemset. `index_paths` lists the paths of each item; those of an itemset
 are found in the shortest of its items' lists.
@@ -16,44 +7,14 @@ are found in the shortest of its items' lists.
 from collections import namedtuple
 
 import numpy as np
-from numba import types
 
-from sylvan.kernels.compile import array, f4, f8, flag, i4, i8, kernel, maker, part, u8
-from sylvan.kernels.rng import random_unit
+from sylvan.kernels.compile import kernel, part
+from sylvan.kernels.itemsets import MEDIAN, RELAX, combine, order_of
 
-RELAX, TIGHTEN, MEDIAN = range(3)
-_FIRST_ROOM = 64  # itemsets; a power of 2
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_32, _ONE = np.uint64(32), np.uint64(1)
-
-Table = namedtuple("Table", "items thresholds slots")
-"""Different itemsets, in order of appearance, and a hash table of their numbers: -1 where a slot is free."""
+_ONE = np.uint64(1)
 
 Index = namedtuple("Index", "start path items weight")
 """Paths of each item: numbers `path[start[item]]` up to `path[start[item + 1]]`; items and weight of each path."""
-
-
-@part
-def _combine(item, a, b, relax):
-    """Return the threshold of an item that had two."""
-    return max(a, b) if ((item & 1) == 0) == relax else min(a, b)
-
-
-@part
-def _order(line):
-    """Return the number of items."""
-    n = 0
-    while n < line.size and line[n] >= 0:
-        n += 1
-    return n
-
-
-@part
-def _same(a, b):
-    i = np.uint64(0)
-    while i < a.size and a[i] == b[i]:
-        i += _ONE
-    return i == a.size
 
 
 @part
@@ -81,10 +42,7 @@ def _insert(line, n, item):
     return at
 
 
-# Paths of trees
-
-
-@kernel(types.UniTuple(i8, 2)(array(i8), array(i4), array(i4), i8, array(i8, writable=True), array(i8, writable=True)))
+@kernel("i8 i8(i8[], i4[], i4[], i8, out i8[], out i8[])")
 def find_ends(node_start, feature, child, max_depth, above, depth):
     """Write for each node 2 * parent + side, -1 for a root, and its depth; return the number of ends and their depth.
 
@@ -134,25 +92,11 @@ def _walk_up(end, feature, threshold, above, columns, first, items, thresholds):
         elif first:
             items[known], thresholds[known] = item, t  # closer to the root
         else:
-            thresholds[known] = _combine(item, thresholds[known], t, False)
+            thresholds[known] = combine(item, thresholds[known], t, False)
     return n
 
 
-@kernel(
-    i8(
-        array(i4),
-        array(f8),
-        array(f4),
-        array(i8),
-        array(i8),
-        i8,
-        array(i8),
-        flag,
-        array(i8, 2, writable=True),
-        array(f8, 2, writable=True),
-        array(f8, writable=True),
-    )
-)
+@kernel("i8(i4[], f8[], f4[], i8[], i8[], i8, i8[], flag, out i8[,], out f8[,], out f8[])")
 def read_ends(feature, threshold, size, above, depth, max_depth, columns, first, items, thresholds, weight):
     """Write the path of each end, in the order of nodes, and its weight; return the largest number of items.
 
@@ -170,160 +114,7 @@ def read_ends(feature, threshold, size, above, depth, max_depth, columns, first,
     return longest
 
 
-# Different itemsets
-
-
-@part
-def _find(items, slots, line):
-    """Return the slot of an itemset or, if the table does not have it, the free slot where it would go."""
-    code = np.uint64(0)
-    for i in range(line.size):
-        code = (code ^ np.uint64(line[i] + 1)) * _MIX
-        code ^= code >> _32
-    mask = np.uint64(slots.size - 1)
-    slot = code & mask
-    while slots[slot] >= 0 and not _same(items[np.uint64(slots[slot])], line):
-        slot = (slot + _ONE) & mask
-    return slot
-
-
-@maker
-def _make_table(room, width):
-    return Table(
-        np.full((room, width), -1, np.int64),  # items
-        np.full((room, width), np.nan, np.float64),  # thresholds
-        np.full(2 * room, -1, np.int64),  # slots
-    )
-
-
-@maker
-def _make_room(table, count):
-    """Return a table that is twice as large."""
-    larger = _make_table(2 * table.items.shape[0], table.items.shape[1])
-    for i in range(count):
-        for j in range(table.items.shape[1]):
-            larger.items[i, j], larger.thresholds[i, j] = table.items[i, j], table.thresholds[i, j]
-        larger.slots[_find(larger.items, larger.slots, table.items[i])] = i
-    return larger
-
-
-@part
-def _add(table, count, line, thresholds, relax):
-    """Add an itemset to a table of `count`, or its thresholds to those of the same itemset; return the new count."""
-    slot = _find(table.items, table.slots, line)
-    number = table.slots[slot]
-    if number < 0:
-        table.slots[slot] = count
-        for i in range(line.size):
-            table.items[np.uint64(count), i], table.thresholds[np.uint64(count), i] = line[i], thresholds[i]
-        return count + 1
-    for i in range(line.size):
-        if line[i] >= 0:
-            known = table.thresholds[np.uint64(number), i]
-            table.thresholds[np.uint64(number), i] = _combine(line[i], known, thresholds[i], relax)
-    return count
-
-
-@kernel(types.void(array(i8, 2), array(i8, 2), array(i8, writable=True)))
-def match_itemsets(items, others, out):
-    """Write for each itemset the number of the first that is the same among others, or -1; lines are equally wide."""
-    room = _FIRST_ROOM
-    while room < others.shape[0]:
-        room *= 2
-    slots = np.full(2 * room, -1, np.int64)
-    for i in range(others.shape[0]):
-        slot = _find(others, slots, others[i])
-        if slots[slot] < 0:
-            slots[slot] = i
-    for i in range(items.shape[0]):
-        out[i] = slots[_find(others, slots, items[i])]
-
-
-# Random intersection trees
-
-
-@part
-def _draw(cumulative, state):
-    """Return a path with a probability in proportion to its weight."""
-    wanted = random_unit(state) * cumulative[cumulative.size - 1]
-    low, high = np.uint64(0), np.uint64(cumulative.size - 1)
-    while low < high:
-        middle = (low + high) >> _ONE
-        if cumulative[middle] > wanted:
-            high = middle
-        else:
-            low = middle + _ONE
-    return low
-
-
-@kernel(types.void(array(f8), array(u8, writable=True), array(i8, writable=True)))
-def draw_paths(cumulative, state, out):
-    """Draw paths, given the sums of the weights up to each, which end above 0."""
-    for i in range(out.size):
-        out[i] = _draw(cumulative, state)
-
-
-@part
-def _intersect(a, thresholds_a, b, thresholds_b, relax, out, thresholds_out):
-    """Write the items that two lines have in common; return how many."""
-    i, j, n = np.uint64(0), np.uint64(0), np.uint64(0)
-    while i < a.size and j < b.size and a[i] >= 0 and b[j] >= 0:
-        if a[i] < b[j]:
-            i += _ONE
-        elif a[i] > b[j]:
-            j += _ONE
-        else:
-            out[n], thresholds_out[n] = a[i], _combine(a[i], thresholds_a[i], thresholds_b[j], relax)
-            i, j, n = i + _ONE, j + _ONE, n + _ONE
-    for k in range(n, np.uint64(out.size)):
-        out[k], thresholds_out[k] = -1, np.nan
-    return np.int64(n)
-
-
-@kernel((array(i8, 2), array(f8, 2), array(f8), i8, i8, i8, flag, flag, i8, array(u8, writable=True)))
-def grow_intersections(items, thresholds, cumulative, n_trees, depth, branches, inner, relax, min_order, state):
-    """Return the different itemsets of random intersection trees, in order of appearance, and their thresholds.
-
-    The root of a tree is a path; each of its `branches` children has what is common to its parent and another path, and
-    so on to `depth` paths, at least two. The last are returned, and with `inner` those between. Itemsets of fewer than
-    `min_order` items have no children. Trees are walked depth first: the stack has a line for each level.
-    """
-    width = items.shape[1]
-    table, count = _make_table(_FIRST_ROOM, width), 0
-    line, line_thresholds = np.empty((depth, width), np.int64), np.empty((depth, width), np.float64)
-    n_children = np.empty(depth, np.int64)
-    for _ in range(n_trees):
-        root = _draw(cumulative, state)
-        if _order(items[root]) < min_order:
-            continue
-        for i in range(width):
-            line[0, i], line_thresholds[0, i] = items[root, i], thresholds[root, i]
-        level, n_children[0] = 0, 0
-        while level >= 0:
-            if n_children[level] == branches:
-                level -= 1
-                continue
-            n_children[level] += 1
-            path, below = _draw(cumulative, state), level + 1
-            parent, child = (line[level], line_thresholds[level]), (line[below], line_thresholds[below])
-            order = _intersect(parent[0], parent[1], items[path], thresholds[path], relax, child[0], child[1])
-            if order < min_order:
-                continue
-            is_last = below == depth - 1
-            if is_last or inner:
-                if count == table.items.shape[0]:
-                    table = _make_room(table, count)
-                count = _add(table, count, child[0], child[1], relax)
-            if not is_last:
-                level = below
-                n_children[level] = 0
-    return table.items[:count].copy(), table.thresholds[:count].copy()
-
-
-# Counting
-
-
-@kernel(types.void(array(i8, 2), array(f8), array(i8, writable=True), array(i8, writable=True)))
+@kernel("void(i8[,], f8[], out i8[], out i8[])")
 def index_paths(items, weight, start, path):
     """Write the numbers of the paths that have an item, item by item, and where each item's begin.
 
@@ -361,7 +152,7 @@ def _shortest(index, line):
     return first, last
 
 
-@kernel(types.void(array(i8, 2), array(i8), array(i8), array(i8, 2), array(f8), array(f8, writable=True)))
+@kernel("void(i8[,], i8[], i8[], i8[,], f8[], out f8[])")
 def weigh_itemsets(itemsets, start, path, path_items, path_weight, out):
     """Write the weight of the paths that contain each itemset; an empty one has 0."""
     index = Index(start, path, path_items, path_weight)
@@ -407,10 +198,8 @@ def _sort(values, weights, n):
         for i in range(gap, n):
             value, weight, at = values[np.uint64(i)], weights[np.uint64(i)], i
             while at >= gap and values[np.uint64(at - gap)] > value:
-                values[np.uint64(at)], weights[np.uint64(at)] = (
-                    values[np.uint64(at - gap)],
-                    weights[np.uint64(at - gap)],
-                )
+                before = np.uint64(at - gap)
+                values[np.uint64(at)], weights[np.uint64(at)] = values[before], weights[before]
                 at -= gap
             values[np.uint64(at)], weights[np.uint64(at)] = value, weight
         gap //= 3
@@ -430,18 +219,7 @@ def _lower_median(values, weights, n):
     return values[at]
 
 
-@kernel(
-    types.void(
-        array(i8, 2),
-        array(i8),
-        array(i8),
-        array(i8, 2),
-        array(f8, 2),
-        array(f8),
-        i8,
-        array(f8, 2, writable=True),
-    )
-)
+@kernel("void(i8[,], i8[], i8[], i8[,], f8[,], f8[], i8, out f8[,])")
 def set_thresholds(itemsets, start, path, path_items, path_thresholds, path_weight, rule, out):
     """Write the thresholds of itemsets by a rule, over all paths that contain them.
 
@@ -456,7 +234,7 @@ def set_thresholds(itemsets, start, path, path_items, path_thresholds, path_weig
         n = _gather(index, itemsets[i], found)
         if n == 0:
             continue
-        for j in range(_order(itemsets[i])):
+        for j in range(order_of(itemsets[i])):
             item = itemsets[i, j]
             for k in range(n):
                 p = np.uint64(found[k])
@@ -466,8 +244,18 @@ def set_thresholds(itemsets, start, path, path_items, path_thresholds, path_weig
             else:
                 t = values[0]
                 for k in range(1, n):
-                    t = _combine(item, t, values[k], rule == RELAX)
+                    t = combine(item, t, values[k], rule == RELAX)
                 out[i, j] = t
+
+
+@part
+def _add(total, touched, n_touched, item, weight):
+    """Add to an item's weight; return how many items have one, which `touched` lists."""
+    if total[np.uint64(item)] == 0.0:
+        touched[np.uint64(n_touched)] = item
+        n_touched += 1
+    total[np.uint64(item)] += weight
+    return n_touched
 
 
 @part
@@ -487,16 +275,7 @@ def _keep_best(pairs, weights, n, a, b, weight):
     return n
 
 
-@kernel(
-    i8(
-        array(i8),
-        array(i8),
-        array(i8, 2),
-        array(f8),
-        array(i8, 2, writable=True),
-        array(f8, writable=True),
-    )
-)
+@kernel("i8(i8[], i8[], i8[,], f8[], out i8[,], out f8[])")
 def frequent_pairs(start, path, path_items, path_weight, pairs, weights):
     """Write the pairs of items on the paths of greatest weight, best first, as many as there is room for.
 
@@ -513,10 +292,7 @@ def frequent_pairs(start, path, path_items, path_weight, pairs, weights):
                 if b < 0:
                     break
                 if b > a:
-                    if total[np.uint64(b)] == 0.0:
-                        touched[n_touched] = b
-                        n_touched += 1
-                    total[np.uint64(b)] += path_weight[p]
+                    n_touched = _add(total, touched, n_touched, b, path_weight[p])
         for k in range(n_touched):
             b = touched[k]
             n = _keep_best(pairs, weights, n, a, b, total[np.uint64(b)])
@@ -538,11 +314,8 @@ def _best_addition(index, line, total, touched):
             item = index.items[p, j]
             if item < 0:
                 break
-            if total[np.uint64(item)] == 0.0:
-                touched[np.uint64(n_touched)] = item
-                n_touched += 1
-            total[np.uint64(item)] += index.weight[p]
-    for j in range(_order(line)):
+            n_touched = _add(total, touched, n_touched, item, index.weight[p])
+    for j in range(order_of(line)):
         total[np.uint64(line[j])] = 0.0
     best, most = -1, 0.0
     for k in range(n_touched):
@@ -554,18 +327,7 @@ def _best_addition(index, line, total, touched):
     return best, most, own
 
 
-@kernel(
-    i8(
-        array(i8, 2),
-        i8,
-        array(i8),
-        array(i8),
-        array(i8, 2),
-        array(f8),
-        array(i8, 2, writable=True),
-        array(f8, writable=True),
-    )
-)
+@kernel("i8(i8[,], i8, i8[], i8[], i8[,], f8[], out i8[,], out f8[])")
 def extend_itemsets(itemsets, max_order, start, path, path_items, path_weight, out, weights):
     """Add items to itemsets one by one and write what comes of each addition; return how many lines were written.
 
@@ -579,7 +341,7 @@ def extend_itemsets(itemsets, max_order, start, path, path_items, path_weight, o
     for i in range(itemsets.shape[0]):
         for j in range(line.size):
             line[j] = itemsets[i, j]
-        order = _order(line)
+        order = order_of(line)
         while order < max_order:
             item, most, own = _best_addition(index, line, total, touched)
             if item < 0 or 2.0 * most < own:
