@@ -1,11 +1,13 @@
 """Length control: when a cascade stops growing and how many layers it keeps.
 
-Each class is two pure functions of the history, a list of `LayerRecord`s.
+Each class is two pure functions of the history, a list of `LayerRecord`s. `search_space` and `cascade_space` say what
+is worth a try in a search: other values of its own parameters, and of those of the cascade.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -69,8 +71,14 @@ class ScoreDrop(BaseEstimator):
     Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019.
     """
 
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"cumulative": [True, False]}
+
     def __init__(self, tol: float = 0.0) -> None:
         self.tol = tol
+
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return a control to try in its place: one bad layer ends the growth, by chance perhaps."""
+        return {"": [Patience(2)]}
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
         """Stop after a drop, or where there is no score to compare."""
@@ -104,9 +112,15 @@ class Patience(BaseEstimator):
     (False, True, 2)
     """
 
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"cumulative": [True, False]}
+
     def __init__(self, n: int = 2, tol: float = 0.0) -> None:
         self.n = n
         self.tol = tol
+
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return another patience that is worth a try."""
+        return {"n": [2 if self.n > 2 else 4]}
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
         """Stop when the best layer is n layers old."""
@@ -135,6 +149,8 @@ class BestLayer(BaseEstimator):
     (1, 3)
     """
 
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"max_layers": [4]}
+
     def __init__(self, first: int = 1) -> None:
         self.first = first
 
@@ -158,6 +174,8 @@ class ImputationLimit(BaseEstimator):
     >>> ImputationLimit().should_stop(history[:1]), ImputationLimit().should_stop(history)
     (False, True)
     """
+
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"max_layers": [4]}
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
         """Stop when no label is active."""

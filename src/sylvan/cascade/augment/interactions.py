@@ -195,6 +195,10 @@ class Interactions(BaseEstimator):
         """Features of new rows need rules only."""
         return bool(self.keep_forests)
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return another number of rules that is worth a try."""
+        return {"n_interactions": [30]}
+
     # ------------------------------------------------------------------------------------------------ features
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
