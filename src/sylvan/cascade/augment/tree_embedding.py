@@ -141,6 +141,10 @@ class TreeEmbedding(BaseEstimator):
         """Return another width that is worth a try: a number of components, or a share of the variance."""
         return {"n_components": [0.8 if isinstance(self.n_components, (int, np.integer)) else 32]}
 
+    def shrink(self, share: float) -> None:
+        """Solve for a share of the rows in the way that would be taken for all of them."""
+        self.max_gram_rows = max(1, round(share * self.max_gram_rows))
+
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Find the components of each forest and return the training rows' scores, (n, n_components_) float32."""
         self._check_parameters()
