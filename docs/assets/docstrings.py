@@ -3,7 +3,9 @@
 An extension of griffe, which reads the sources (mkdocs.yml names it). It changes nothing in the package.
 """
 
+import inspect
 import re
+from importlib import import_module
 from typing import Any
 
 import griffe
@@ -72,6 +74,13 @@ def with_words(item: Any, types: dict[str, str]) -> None:
         item.annotation = kind or None
 
 
+def completed(obj: Any) -> str:
+    """Return a docstring with the parts that a decorator of `sylvan._docs` adds, which the source does not show."""
+    if not any(str(decorator.value).startswith(("recipe", "documented")) for decorator in obj.decorators):
+        return obj.docstring.value
+    return inspect.getdoc(getattr(import_module(obj.module.path), obj.name)) or ""
+
+
 class Docstrings(griffe.Extension):
     """Reads the docstrings of all objects."""
 
@@ -79,6 +88,8 @@ class Docstrings(griffe.Extension):
         """Keep the sections of an object's docstring as the pages show them."""
         if obj.docstring is None:
             return
+        if obj.is_function or obj.is_class:
+            obj.docstring.value = completed(obj)
         obj.docstring.value = markdown(obj.docstring.value)
         sections = obj.docstring.parse("numpy", warn_unknown_params=False, warn_missing_types=False)
         types = written_types(obj.docstring.value)

@@ -1,7 +1,4 @@
-"""`auto`: probabilities that labels are present, what is known of the label frequency, suggestions."""
-
-import pickle
-import warnings
+"""`auto`: probabilities that labels are present, what is known of the label frequency, classes, what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -14,9 +11,23 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 import sylvan
-from cascade.naive_cascade import make_weak_labels
+from algorithms.naive_auto import (
+    CLASSES,
+    NAMES,
+    TABLE,
+    TWO,
+    X_NEW,
+    Y_NEW,
+    Y_NEW_TRUE,
+    Y_TRUE,
+    X,
+    Y,
+    calibrated_by_hand,
+    raw_mean,
+    small,
+    unrecorded_by_hand,
+)
 from sylvan import DeepForestClassifier, auto, rf_et, slcforest
-from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.forests import ExtraTrees, KFold, RandomForest
 from sylvan.labels.calibrate import Calibration, best_threshold
 from sylvan.labels.frequency import BinormalFrequency, KnownFrequency, OutOfBagPercentile, TopRate
@@ -27,61 +38,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:No label was imputed:UserWarning"),
     pytest.mark.filterwarnings("ignore:A class has fewer rows:UserWarning"),
 ]
-
-X, Y_TRUE, Y = make_weak_labels()
-X_NEW, Y_NEW_TRUE, Y_NEW = make_weak_labels(seed=1)
-NAMES = ["ash", "beech", "elm", "oak"]
-TABLE = pd.DataFrame(Y, columns=NAMES, index=[f"plot {i}" for i in range(len(Y))])
-CLASSES = np.array(["red", "green", "blue"])[Y_TRUE[:, 0] + Y_TRUE[:, 1]]
-TWO = np.where(Y[:, 0] == 1, "yes", "no")
-
-
-def small(**options):
-    return auto(**{"n_trees": 8, "max_layers": 2, "n_folds": 2, "random_state": 0} | options)
-
-
-def raw_mean(model, X, labels, X_new, **fit_params):
-    """What the layers say on average of training rows, out of sample, and of new ones: P(recorded | x)."""
-    plain = clone(model).set_params(calibrate=None, decision_threshold=0.5)
-    plain.fit(X, labels, **fit_params)
-    return plain.oos_proba_, plain.predict_proba(X_new)
-
-
-def logit_by_hand(p, c):
-    """The logit of 1 - (1 - p)^(1/c), of p kept off 0 and 1."""
-    p = 1e-4 + (1 - 2e-4) * p
-    present = 1 - (1 - p) ** (1 / np.asarray(c))
-    return np.log(present / (1 - present))
-
-
-def calibrated_by_hand(p, oos, calibration):
-    """The equation of `Calibration`, in plain steps; the mean of each label is that of the training rows."""
-    m = logit_by_hand(oos, calibration.frequency_).mean(axis=0)
-    z = logit_by_hand(p, calibration.frequency_)
-    a, b, d = calibration.intercept_, calibration.slope_, calibration.rate_slope_
-    return 1 / (1 + np.exp(-(a + b * (z - m) + d * m)))
-
-
-def unrecorded_by_hand(q, c, n_recorded, certain=False):
-    """P(present and not recorded) / P(not recorded); n recorded labels show no c above (n + 1) / (n + 2)."""
-    c = np.where(certain, c, np.minimum(c, (n_recorded + 1) / (n_recorded + 2)))
-    return q * (1 - c) / (q * (1 - c) + (1 - q))
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    return small().fit(X, Y)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """A model of digits, half of whose labels were recorded."""
-    pixels, truth = load_digit_attributes(return_X_y=True)
-    pixels, truth = pixels[:700], truth[:700]
-    observed = hide_positives(truth, 0.5, random_state=0)
-    model = auto(15, max_layers=2, n_folds=3, random_state=0).fit(pixels[:500], observed[:500])
-    return model, pixels, truth, observed
-
 
 # ------------------------------------------------------------------------------------------------ probabilities
 
@@ -542,190 +498,6 @@ def test_tables_keep_their_names(fitted):
     assert model.imputed_labels_.index.equals(TABLE.index)
     assert_array_equal(model.apply_suggestions(TABLE, model.suggest_labels()), model.imputed_labels_)
     assert model.summary().labels.index.tolist() == NAMES
-
-
-# ------------------------------------------------------------------------------------------------ missing labels
-
-
-def test_suggestions_are_ranked_by_the_probability_given_that_nothing_was_recorded(fitted):
-    listed = fitted.suggest_labels(top=1000)
-    row, label = listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)
-    assert len(listed) == (Y == 0).sum()
-    assert (Y[row, label] == 0).all()
-    expected = unrecorded_by_hand(fitted.oos_proba_, fitted.label_frequency_, Y.sum(axis=0))
-    assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
-    assert (np.diff(listed["probability"]) <= 0).all()
-    assert (listed["probability"] < fitted.oos_proba_[row, label]).all()  # it was not recorded, which speaks against it
-    assert listed["layer"].isna().all()
-
-
-@pytest.mark.parametrize("frequency", [1, [0.2, 0.5, 0.9, 1.0]], ids=repr)
-def test_the_formula_with_a_known_frequency(frequency):
-    model = small(frequency=frequency).fit(X, Y)
-    listed = model.suggest_labels(top=1000)
-    expected = unrecorded_by_hand(model.oos_proba_, frequency, Y.sum(axis=0), certain=True)
-    row, label = listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)
-    assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
-
-
-def test_suggestions_without_arguments_are_those_above_one_half(fitted):
-    everything = fitted.suggest_labels(top=1000)
-    listed = fitted.suggest_labels()
-    assert 0 < len(listed) < len(everything)
-    pd.testing.assert_frame_equal(listed, everything[everything["probability"] > 0.5].reset_index(drop=True))
-    filled = Y.copy()
-    filled[listed["row"], listed["label"].to_numpy(dtype=int)] = 1
-    assert_array_equal(fitted.imputed_labels_, filled)
-    assert len(fitted.suggest_labels(max_per_label=2)) == 8
-    assert (fitted.suggest_labels(min_proba=0.8)["probability"] >= 0.8).all()
-
-
-def test_most_suggestions_are_right(digits):
-    model, _, truth, observed = digits
-    added = model.imputed_labels_ > observed[:500]
-    hidden = truth[:500] > observed[:500]
-    assert (added & hidden).sum() / added.sum() > 0.85
-    assert (added & hidden).sum() / hidden.sum() > 0.6
-
-
-def test_complete_adds_what_is_more_probable_than_not(fitted):
-    completed = fitted.complete(X_NEW, Y_NEW)
-    probable = unrecorded_by_hand(fitted.predict_proba(X_NEW), fitted.label_frequency_, Y.sum(axis=0)) > 0.5
-    assert_array_equal(completed, (Y_NEW == 1) | probable)
-    assert (completed > Y_NEW).any()
-    table = fitted.complete(X_NEW, pd.DataFrame(Y_NEW))
-    assert_array_equal(table, completed)
-
-
-def test_complete_and_suggestions_have_one_rule():
-    """Rows of weight 0 are judged as new ones: what is probable there is what complete would add."""
-    weight = np.where(np.arange(len(X)) < 100, 1.0, 0.0)
-    model = small(frequency=0.4).fit(X, Y, sample_weight=weight)
-    listed = model.suggest_labels(top=1000).query("row >= 100 and probability > 0.5")
-    expected = Y.copy()
-    expected[listed["row"], listed["label"].to_numpy(dtype=int)] = 1
-    assert len(listed) > 0
-    assert_array_equal(model.complete(X[100:], Y[100:]), expected[100:])
-
-
-def test_complete_is_for_labels():
-    with pytest.raises(ValueError, match="multi-label"):
-        small().fit(X, TWO).complete(X, TWO)
-
-
-def test_check_recovery():
-    pixels, truth = load_digit_attributes(return_X_y=True)
-    observed = hide_positives(truth[:400], 0.5, random_state=0)
-    table = small().check_recovery(pixels[:400], observed, rate=0.2)
-    everything = table.loc["all labels"]
-    assert everything["hidden"] == pytest.approx(0.2 * observed.sum(), rel=0.05)
-    assert everything["recall"] > 2 * everything["expected_by_chance"]
-    assert everything["recall"] > 0.4
-    assert everything["median_rank"] < 0.3 * everything["candidates"]
-    assert not hasattr(small(), "layers_")
-
-
-@pytest.mark.parametrize("labels", [CLASSES, TWO], ids=["classes", "two classes"])
-def test_nothing_is_hidden_where_nothing_may_be_missing(labels):
-    table = small().check_recovery(X, labels)
-    assert (table[["hidden", "recovered", "imputed", "candidates"]] == 0).all(axis=None)
-    trusted = small(trust_zeros=True).check_recovery(X, Y)
-    assert trusted.loc["all labels", ["hidden", "candidates"]].tolist() == [0, 0]
-    doubted = small(frequency=0.5).check_recovery(X, TWO)
-    assert doubted.loc["all labels", "hidden"] > 0
-
-
-# ------------------------------------------------------------------------------------------------ reproducible, stored
-
-
-@pytest.mark.parametrize("labels", [Y, CLASSES, TWO], ids=["labels", "classes", "two classes"])
-def test_the_same_seed_gives_the_same_model(labels):
-    one, other, third = (small(n_jobs=n).fit(X, labels) for n in (None, 1, 2))
-    for model in (other, third):
-        assert_array_equal(one.predict_proba(X_NEW), model.predict_proba(X_NEW))
-        assert_array_equal(one.label_frequency_, model.label_frequency_)
-        assert_array_equal(one.decision_threshold_, model.decision_threshold_)
-        pd.testing.assert_frame_equal(one.summary().labels, model.summary().labels)
-    assert not np.array_equal(one.predict_proba(X_NEW), small(random_state=1).fit(X, labels).predict_proba(X_NEW))
-
-
-@pytest.mark.parametrize("labels", [TABLE, CLASSES, TWO], ids=["labels", "classes", "two classes"])
-def test_stored_models_say_the_same(tmp_path, labels):
-    model = small().fit(X, labels)
-    model.save(tmp_path / "model.sylvan", findings=True)
-    for again in (sylvan.load(tmp_path / "model.sylvan"), pickle.loads(pickle.dumps(model))):
-        assert_array_equal(again.predict_proba(X_NEW), model.predict_proba(X_NEW))
-        assert_array_equal(again.predict(X_NEW), model.predict(X_NEW))
-        assert_array_equal(again.oos_proba_, model.oos_proba_)
-        assert again.calibration_.slope_ == model.calibration_.slope_
-        assert str(again.summary()) == str(model.summary())
-        pd.testing.assert_frame_equal(again.suggest_labels(top=50), model.suggest_labels(top=50))
-        assert repr(again.get_params()) == repr(model.get_params())
-    if labels is TABLE:
-        assert_array_equal(again.complete(X_NEW, Y_NEW), model.complete(X_NEW, Y_NEW))
-
-
-def test_stored_with_weights(tmp_path):
-    model = small().fit(X, Y, sample_weight=np.where(np.arange(len(X)) < 100, 1.0, 0.0))
-    model.save(tmp_path / "model.sylvan", findings=True)
-    pd.testing.assert_frame_equal(sylvan.load(tmp_path / "model.sylvan").suggest_labels(), model.suggest_labels())
-
-
-# ------------------------------------------------------------------------------------------------ tiny inputs
-
-SIX = np.random.default_rng(0).normal(size=(6, 2))
-TINY = {
-    "six rows": [[1, 0], [0, 1], [1, 1], [0, 0], [1, 0], [0, 1]],
-    "without positives": [[1, 0]] * 3 + [[0, 0]] * 3,
-    "all positive": [[1, 1]] * 3 + [[0, 1]] * 3,
-    "nothing recorded": [[0, 0]] * 6,
-    "everything recorded": [[1, 1]] * 6,
-    "one positive": [[1, 0]] + [[0, 0]] * 5,
-    "one label": [[1], [0]] * 3,
-}
-
-
-@pytest.mark.parametrize("labels", TINY.values(), ids=TINY)
-@pytest.mark.parametrize("rows", [SIX, np.ones((6, 2))], ids=["noise", "constant"])
-def test_tiny_inputs(rows, labels):
-    labels = np.array(labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        model = auto(4, max_layers=2, random_state=0).fit(rows, labels)
-        proba = model.predict_proba(rows)
-        assert ((proba >= 0) & (proba <= 1)).all()
-        assert set(np.unique(model.predict(rows))) <= {0, 1}
-        assert_array_equal(model.complete(rows, labels) >= labels, True)
-        assert str(model.summary())
-        assert np.isfinite(model.suggest_labels(top=100)["probability"]).all()
-    seen = labels.any(axis=0)
-    assert_array_equal(np.isnan(model.label_frequency_), ~seen & ~labels.all(axis=0))
-    assert_array_equal(model.label_frequency_[labels.all(axis=0)], 1.0)
-    assert (proba[:, ~seen] < 0.3).all()
-    assert (proba[:, labels.all(axis=0)] > 0.9).all()
-    if len(set(rows[:, 0])) == 1:
-        assert_array_equal(proba, np.broadcast_to(proba[0], proba.shape))
-
-
-def test_labels_that_no_row_or_every_row_has():
-    labels = np.column_stack([Y, np.zeros(len(Y), int), np.ones(len(Y), int)])
-    model = small().fit(X, labels)
-    proba = model.predict_proba(X_NEW)
-    assert (proba[:, 4] < 0.01).all()
-    assert (proba[:, 5] > 0.99).all()
-    assert np.isnan(model.label_frequency_[4])
-    assert model.label_frequency_[5] == 1.0
-    assert not set(model.suggest_labels()["label"]) & {4, 5}
-    assert model.summary().labels["expected"].tolist()[4:] == [0, len(Y)]
-    assert_array_equal(model.predict(X_NEW)[:, 4:], [[0, 1]] * len(X_NEW))
-
-
-@pytest.mark.parametrize("labels", [[0, 1] * 3, ["a", "b", "c"] * 2], ids=["two", "three"])
-def test_tiny_classes(labels):
-    model = auto(4, max_layers=2, random_state=0).fit(SIX, labels)
-    assert_allclose(model.predict_proba(SIX).sum(axis=1), 1.0)
-    assert set(model.predict(SIX)) <= set(labels)
-    assert str(model.summary())
 
 
 # ------------------------------------------------------------------------------------------------ what is refused

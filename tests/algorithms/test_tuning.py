@@ -164,3 +164,19 @@ def test_values_depend_on_the_estimator():
     assert "max_layers" not in param_grid(sylvan.flaforest(max_layers=4))
     assert [schedule.depth_step for schedule in param_grid(sylvan.mldf(depth_step=5))["forests"]] == [5, None, 5]
     assert [schedule.max_features for schedule in param_grid("mldf")["forests"]] == ["sqrt", "sqrt", 0.3]
+
+
+class Narrow(OutputSpace):
+    """A part of one's own that says what is worth a search."""
+
+    def search_space(self):
+        return {"in_sample": [True]}
+
+
+def test_parts_of_ones_own_say_what_is_worth_a_search():
+    own = [RandomForest(5, out_of_sample=OutOfBag())]
+    assert param_grid(DeepForestClassifier(own, augment=Narrow()))["augment__in_sample"] == [False, True]
+    unions = param_grid(DeepForestClassifier(own, augment=Union([Narrow(), TreeEmbedding()])))["augment"]
+    assert [union.parts[0].in_sample for union in unions] == [False, True]
+    assert [union.parts[1].n_components for union in unions] == [0.8, 32]
+    assert "augment" not in param_grid(DeepForestClassifier(own, augment=Union([OutputSpace()])))

@@ -1,6 +1,7 @@
 """What a fit says while it grows, and what is left of one that fails."""
 
 import logging
+import re
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, imldf, mldf, slcforest
+from sylvan import DeepForestClassifier, auto, imldf, mldf, rf_et, slcforest
 from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace
 from sylvan.cascade.length import FixedLength
 from sylvan.cascade.progress import LayerEvent
@@ -84,9 +85,29 @@ def test_verbose_logs_a_line_for_each_layer(caplog):
     for line, layer in zip(lines, model.history_.itertuples()):
         assert line.startswith(f"layer  {layer.layer} of 3  micro_auroc {layer.score:.4f}  imputed {layer.imputed}")
     n_imputed = int((model.imputed_labels_ - Y_OBSERVED).sum())
-    assert lines[-1] == (
-        f"kept {model.n_layers_} of 3 layers; {n_imputed} labels imputed to {Y_OBSERVED.sum()} observed"
-    )
+    said = f"kept {model.n_layers_} of 3 layers; {n_imputed} labels imputed to {Y_OBSERVED.sum()} recorded"
+    assert lines[-1].startswith(f"{said}; label frequency 0.")
+
+
+def test_verbose_says_nothing_of_imputation_where_nothing_is_imputed(caplog):
+    with caplog.at_level(logging.INFO, logger="sylvan"):
+        model = auto(4, max_layers=2, random_state=0, verbose=True).fit(X, Y_OBSERVED)
+        auto(4, max_layers=2, frequency=0.6, random_state=0, verbose=1).fit(X, Y_OBSERVED)
+        rf_et(30, random_state=0, verbose=1).fit(X, Y_OBSERVED)
+    lines = [record.getMessage() for record in caplog.records]
+    for line, layer in zip(lines, model.history_.itertuples()):
+        assert re.fullmatch(rf"layer  {layer.layer} of 2  micro_auroc {layer.score:.4f}  [\d.]+ s", line)
+    low, high = np.round([np.min(model.label_frequency_), np.max(model.label_frequency_)], 2)
+    shares = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+    assert lines[2] == f"kept 2 of 2 layers; label frequency {shares} (share of the positives that are recorded)"
+    assert lines[5] == "kept 2 of 2 layers; label frequency 0.60 (share of the positives that are recorded)"
+    assert lines[-1] == "kept 1 of 1 layers"
+
+
+@pytest.mark.parametrize("verbose", ["x", -1, 1.5, None])
+def test_bad_verbose(verbose):
+    with pytest.raises(ValueError, match="verbose must be an integer of at least 0, got"):
+        rf_et(2, verbose=verbose).fit(X, Y_OBSERVED)
 
 
 @pytest.mark.parametrize(

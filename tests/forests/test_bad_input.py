@@ -59,14 +59,14 @@ def test_good_max_features(value):
     assert RandomForest(2, max_features=value, random_state=0).fit(X, Y).trees_.n_trees == 2
 
 
-@pytest.mark.parametrize("value", [0, -1, 0.0, 1.5, -0.5, "a", True, np.nan])
+@pytest.mark.parametrize("value", [0, -1, 0.0, -0.5, "a", True, np.nan, np.inf, 2**31, 1e9])
 @pytest.mark.parametrize("kind", ALL)
 def test_bad_max_samples(kind, value):
-    with pytest.raises(ValueError, match=r"max_samples must be None, an integer .* or a float in \(0, 1\], got"):
+    with pytest.raises(ValueError, match=r"max_samples must be None, an integer .* or a float greater than 0, .* got"):
         kind(2, bootstrap=True, max_samples=value).fit(X, Y)
 
 
-@pytest.mark.parametrize("value", [1, 20, 0.01, 1.0, np.float32(0.5), np.int64(7)])
+@pytest.mark.parametrize("value", [1, 20, 0.01, 1.0, np.float32(0.5), np.int64(7), 41, 200, 1.5, 3.0])
 def test_good_max_samples(value):
     forest = RandomForest(3, max_samples=value, random_state=0).fit(X, Y)
     n_draws = value if isinstance(value, (int, np.integer)) else max(1, int(value * 40))

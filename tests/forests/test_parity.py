@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.datasets import load_digits
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -13,6 +14,7 @@ from sklearn.ensemble import (
 )
 from sklearn.metrics import roc_auc_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.fixes import parse_version
 
 from forests.naive_trees import make_classes, make_labels
 from sylvan.datasets import load_digit_attributes
@@ -157,6 +159,13 @@ PAIRS = {
     "bootstrapped extra trees": (ExtraTrees, ExtraTreesRegressor, {"bootstrap": True, "max_depth": 8}, {}),
     "completely random": (CompletelyRandomForest, ExtraTreesRegressor, {"bootstrap": False}, {"max_features": 1}),
 }
+if parse_version(sklearn.__version__) >= parse_version("1.9"):  # it drew no more than all rows before
+    PAIRS["more draws than rows"] = (
+        RandomForest,
+        RandomForestRegressor,
+        {"bootstrap": True, "min_samples_leaf": 3, "max_samples": 1.8},
+        {},
+    )
 
 
 @pytest.mark.parametrize("pair", PAIRS)

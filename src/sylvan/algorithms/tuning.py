@@ -1,7 +1,6 @@
 """Recommended search spaces for scikit-learn's model selection."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -9,17 +8,12 @@ import numpy as np
 from sklearn.base import clone
 
 from sylvan import algorithms
-from sylvan.cascade.augment import Interactions, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
-from sylvan.cascade.length import BestLayer, ImputationLimit, Patience, ScoreDrop
-from sylvan.labels.frequency import TopRate
-from sylvan.labels.impute import FluidLabelAddition, KeepLabels, LabelComplement, StrictLabelComplement
 from sylvan.pairs import SiameseDeepForest
 
 __all__ = ["param_grid"]
 
 _MOST = 24  # combinations
-_ESTIMATING = (FluidLabelAddition, LabelComplement, StrictLabelComplement)  # they estimate label frequencies
 _SIAMESE = ("sdf", "siamese", "siamesedeepforest")
 
 
@@ -47,16 +41,17 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
 
     Notes
     -----
-    **Observed labels are a poor judge of hard labels.** Where positives are missing, a score such as F1 or Hamming loss
-    against the labels at hand favours models that predict few labels, and would choose the setting that fills in
+    **Recorded labels are a poor judge of hard labels.** Where positives are missing, a score such as F1 or Hamming loss
+    against the labels at hand favours models that predict few labels, and would choose the setting that imputes
     least. Measures of the order suffer less, since a missing positive is a negative for all settings alike:
     `GridSearchCV(model, grid, scoring=micro_auroc.scorer())`, with `micro_auroc`, `micro_average_precision` or
     another of `sylvan.measures`. The imputer's settings change the order little: judge them by `check_recovery`, which
     hides known positives and counts how many come back, or fit on `hide_positives(Y, 0.2)` and score against Y.
 
-    Why these parameters:
+    Every part says itself what is worth a search (`search_space`; a length control also `cascade_space`). Why these
+    parameters:
 
-    - `impute__threshold`, `impute__frequency`, `impute__threshold_on` say how many labels are filled in: what the
+    - `impute__threshold`, `impute__frequency`, `impute__threshold_on` say how many labels are imputed: what the
       published estimate finds depends much on the data, `TopRate` is steadier.
     - `augment` or `augment__n_components`: width of tree embeddings. A number instead of a share of the variance is
       smaller and faster. `augment__n_interactions`: number of rules.
@@ -118,81 +113,39 @@ def _with(own: Any, *others: Any) -> list[Any]:
 
 
 def _of_cascade(model: DeepForestClassifier, decisions: bool) -> Iterator[tuple[str, list[Any]]]:
-    yield from _of_imputer(model.impute)
-    has_frequency = getattr(model.impute, "frequency", None) is not None or isinstance(model.impute, _ESTIMATING)
+    yield from _of_part("impute", model.impute)
     if decisions and model.calibrate is not None:
         yield "decision_threshold", _with(model.decision_threshold, "learned", 0.5)
-    elif decisions and has_frequency:
+    elif decisions and getattr(model.impute, "estimates_frequency", False):
         yield "decision_threshold", _with(model.decision_threshold, 0.5, "calibrated")
-    yield from _of_augmenter(model.augment)
-    yield "forests", _forests(model)
-    yield from _of_length(model)
-
-
-def _of_imputer(impute: Any) -> Iterator[tuple[str, list[Any]]]:
-    if impute is None or isinstance(impute, KeepLabels):
-        return
-    if isinstance(impute, StrictLabelComplement):
-        yield "impute__threshold_on", _with(impute.threshold_on, "scaled", "proba")
-    if isinstance(impute, _ESTIMATING):
-        steady = isinstance(impute.frequency, TopRate)
-        yield "impute__frequency", [impute.frequency, None if steady else TopRate()]
-    if hasattr(impute, "threshold"):
-        # The fluid one has no limit but its threshold. Of the others fewer are tried: the strict one has a further
-        # choice above, and what all forests must agree on (label complement) cannot be much greater.
-        others = (0.3, 0.5, 0.7) if isinstance(impute, FluidLabelAddition) else (0.3, 0.5)
-        yield "impute__threshold", _with(impute.threshold, *others)
-
-
-def _of_augmenter(augment: Any) -> Iterator[tuple[str, list[Any]]]:
-    if isinstance(augment, TreeEmbedding):
-        yield "augment__n_components", _with(augment.n_components, _other_width(augment))
-    elif isinstance(augment, Interactions):
-        yield "augment__n_interactions", _with(augment.n_interactions, 30)
-    elif isinstance(augment, Union) and any(isinstance(part, TreeEmbedding) for part in augment.parts):
-        other = [
-            clone(part).set_params(n_components=_other_width(part)) if isinstance(part, TreeEmbedding) else clone(part)
-            for part in augment.parts
-        ]
-        yield "augment", [augment, Union(other)]  # parts are a list: they have no names
-
-
-def _other_width(embedding: TreeEmbedding) -> Any:
-    return 0.8 if isinstance(embedding.n_components, (int, np.integer)) else 32
-
-
-def _of_length(model: DeepForestClassifier) -> Iterator[tuple[str, list[Any]]]:
-    length = model.length
-    if isinstance(length, Patience):
-        yield "length__n", _with(length.n, 2 if length.n > 2 else 4)
-    elif isinstance(length, ScoreDrop):  # one bad layer ends the growth, by chance perhaps
-        yield "length", [length, Patience(2)]
-    elif isinstance(length, (BestLayer, ImputationLimit)) and model.max_layers > 4:
-        yield "max_layers", [4, model.max_layers]
-    elif model.average_layers and model.max_layers > 1:
+    yield from _of_part("augment", model.augment)
+    yield from _of_part("forests", model.forests)
+    if isinstance(model.forests, (list, tuple)):
+        yield "forests", _forests(model)
+    yield from _of_part("length", model.length)
+    for name, others in getattr(model.length, "cascade_space", {}).items():
+        if name == "max_layers":  # as deep as it is allowed to grow, or less
+            others = [number for number in others if number < model.max_layers]
+        if name != "cumulative" or model.augment is not None:
+            yield name, _with(getattr(model, name), *others)
+    if model.average_layers and model.max_layers > 1:
         yield "max_layers", _with(model.max_layers, 2)
-    if isinstance(length, (Patience, ScoreDrop)) and model.augment is not None:
-        yield "cumulative", [model.cumulative, not model.cumulative]
+
+
+def _of_part(role: str, part: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Ask a part what is worth a try: of its parameters, or (without a name) in its place."""
+    for name, others in getattr(part, "search_space", dict)().items():
+        yield (f"{role}__{name}", _with(getattr(part, name), *others)) if name else (role, [part, *others])
 
 
 def _forests(model: DeepForestClassifier) -> list[Any]:
-    """Return lists of forests (or functions of the layer number) that differ in one setting or two."""
-    forests = model.forests
-    if is_dataclass(forests) and hasattr(forests, "depth_step") and hasattr(forests, "max_features"):
-        schedule: Any = forests  # that of MLDF
-        return [
-            schedule,
-            replace(schedule, depth_step=3 if schedule.depth_step is None else None),
-            replace(schedule, max_features=_other_share(schedule.max_features)),
-        ]
-    if not isinstance(forests, (list, tuple)):
-        return [forests]
-    found = [list(forests)]
-    alone = model.augment is None and (model.impute is None or isinstance(model.impute, KeepLabels))
+    """Return lists of forests that differ in one setting or two."""
+    found = [list(model.forests)]
+    alone = model.augment is None and not list(_of_part("impute", model.impute))
     shares = (None, "other") if alone else (None,)  # with one layer there is nothing else to search
     for share in shares:
         for leaf in (None, *((1, 2, 5, 10) if alone else (1, 5))):
-            other = [_changed(forest, leaf, share) for forest in forests]
+            other = [_changed(forest, leaf, share) for forest in model.forests]
             if all(repr(other) != repr(known) for known in found):
                 found.append(other)
     return found
@@ -207,12 +160,9 @@ def _changed(forest: Any, leaf: int | None, share: str | None) -> Any:
     if leaf is not None and f"{inside}min_samples_leaf" in params:
         wanted[f"{inside}min_samples_leaf"] = leaf
     if share is not None and f"{inside}max_features" in params:
-        wanted[f"{inside}max_features"] = _other_share(params[f"{inside}max_features"])
+        own = params[f"{inside}max_features"]
+        wanted[f"{inside}max_features"] = 0.3 if isinstance(own, str) else "sqrt"
     return forest.set_params(**wanted)
-
-
-def _other_share(max_features: Any) -> Any:
-    return 0.3 if isinstance(max_features, str) else "sqrt"
 
 
 def _of_pairs(model: SiameseDeepForest) -> Iterator[tuple[str, list[Any]]]:

@@ -111,7 +111,10 @@ class Augmenter(Protocol):
     - `parts`, and `parts_` when it is fitted: the augmenters it is made of;
     - `narrow` and `transform_narrow`: once told which columns of its block are ever read, it makes no others;
     - `describe` and `activity`: it finds rules that people can read (see `Interactions`);
-    - `fit_refine` and `refine`: see `Refiner`.
+    - `fit_refine` and `refine`: see `Refiner`;
+    - `search_space`: other values of its parameters that are worth a search, {name: list}; an empty name stands for
+      itself. (Imputers, length controls and functions that make forests may have it, too.)
+    - `shrink`: told that it will see a share of the rows, it takes the way that it would take for all of them.
     """
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:

@@ -10,11 +10,15 @@ Each class is two pure functions of the history, a list of `LayerRecord`s: a `Le
 (False, True, 2)
 >>> BestLayer().n_layers(history), BestLayer(first=3).n_layers(history)
 (2, 3)
+
+`search_space` and `cascade_space` say what is worth a try in a search: other values of its own parameters, and of those
+of the cascade.
 """
 
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -64,8 +68,14 @@ class ScoreDrop(BaseEstimator):
     Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019.
     """
 
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"cumulative": [True, False]}
+
     def __init__(self, tol: float = 0.0) -> None:
         self.tol = tol
+
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return a control to try in its place: one bad layer ends the growth, by chance perhaps."""
+        return {"": [Patience(2)]}
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
         """Stop after a drop, or where there is no score to compare."""
@@ -91,9 +101,15 @@ class Patience(BaseEstimator):
         A gain must be greater than this.
     """
 
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"cumulative": [True, False]}
+
     def __init__(self, n: int = 2, tol: float = 0.0) -> None:
         self.n = n
         self.tol = tol
+
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return another patience that is worth a try."""
+        return {"n": [2 if self.n > 2 else 4]}
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
         """Stop when the best layer is n layers old."""
@@ -114,6 +130,8 @@ class BestLayer(BaseEstimator):
         trained on the recorded labels, which the scores are measured against.
     """
 
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"max_layers": [4]}
+
     def __init__(self, first: int = 1) -> None:
         self.first = first
 
@@ -128,6 +146,8 @@ class BestLayer(BaseEstimator):
 
 class ImputationLimit(BaseEstimator):
     """Stop when no label may be imputed any more, and keep all layers (LCForest)."""
+
+    cascade_space: ClassVar[dict[str, list[Any]]] = {"max_layers": [4]}
 
     def should_stop(self, history: Sequence[LayerRecord]) -> bool:
         """Stop when no label is active."""

@@ -46,6 +46,7 @@ def make_plan(settings: Any, form: TargetForm) -> Plan:
     """Check the parameters of a cascade (`settings`) for targets of this form, and put its parts together."""
     forests = _forests_of(settings.forests, settings.crossover)
     forests(1)
+    check_integer("verbose", int(settings.verbose) if isinstance(settings.verbose, bool) else settings.verbose, 0)
     _check_threshold(settings.decision_threshold, settings.calibrate)
     calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
     augment = NoFeatures() if settings.augment is None else settings.augment

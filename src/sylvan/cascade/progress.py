@@ -84,16 +84,10 @@ class Progress:
     def layer(self, stage: Any) -> bool:
         """Tell of a finished layer; return whether a callback asks to stop."""
         record = stage.record
-        self._say(
-            "layer %2d of %d  %s %.4f  imputed %d  active labels %d  %.2f s",
-            record.layer,
-            self.max_layers,
-            self.measure,
-            record.score,
-            record.imputed,
-            record.active,
-            record.seconds,
-        )
+        line = f"layer {record.layer:2d} of {self.max_layers}  {self.measure} {record.score:.4f}"
+        if _imputes(stage):
+            line += f"  imputed {record.imputed}  active labels {record.active}"
+        self._say("%s  %.2f s", line, record.seconds)
         if self.bar is not None:
             self.bar.update(1)
         stop = False
@@ -114,9 +108,20 @@ class Progress:
 
     def finished(self, n_layers: int, n_grown: int, last: Any) -> None:
         """Sum up."""
-        n_imputed, n_observed = int(last.after.imputed.sum()), int(last.after.observed.sum())
-        self._say("kept %d of %d layers; %d labels imputed to %d observed", n_layers, n_grown, n_imputed, n_observed)
+        line, state = f"kept {n_layers} of {n_grown} layers", last.after
+        if _imputes(last):
+            line += f"; {int(state.imputed.sum())} labels imputed to {int(state.observed.sum())} recorded"
+        if state.frequency is not None and state.frequency.usable.any():
+            known = np.round(state.frequency.value[state.frequency.usable], 2)
+            shares = f"{known.min():.2f}" + (f" to {known.max():.2f}" if known.max() > known.min() else "")
+            line += f"; label frequency {shares} (share of the positives that are recorded)"
+        self._say("%s", line)
 
     def _say(self, message: str, *values: object) -> None:
         with tqdm.external_write_mode() if self.bar is not None else contextlib.nullcontext():
             self.logger.log(logging.INFO if self.verbose else logging.DEBUG, message, *values)
+
+
+def _imputes(stage: Any) -> bool:
+    """Say whether labels were, or might have been, imputed: there are imputers that never do."""
+    return bool(stage.trained.active.any() or stage.after.imputed.any())

@@ -31,6 +31,7 @@ from sylvan.io import Savable
 from sylvan.labels.table import complete_targets
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
+MAX_DRAWS = 2**31 - 1  # of a tree: bags are counted in 32 bits
 
 
 class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
@@ -244,14 +245,15 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
 
 
 def _check_draws(max_samples: Any, n: int) -> int:
-    if isinstance(max_samples, (float, np.floating)) and 0.0 < max_samples <= 1.0:
+    """Return how many rows a tree draws; as in scikit-learn, there may be more draws than rows."""
+    if isinstance(max_samples, (float, np.floating)) and 0.0 < max_samples <= MAX_DRAWS / n:
         return max(1, int(max_samples * n))
     try:
-        return check_integer("max_samples", max_samples, 1, n)
+        return check_integer("max_samples", max_samples, 1, MAX_DRAWS)
     except ValueError:
         raise ValueError(
-            f"max_samples must be None, an integer from 1 to the number of rows ({n}) or a float in (0, 1], got "
-            f"{max_samples!r}."
+            f"max_samples must be None, an integer of at least 1 or a float greater than 0, and mean no more than "
+            f"{MAX_DRAWS} draws, got {max_samples!r}."
         ) from None
 
 

@@ -24,6 +24,7 @@ class LabelImputer(Protocol):
     """Decides which unrecorded labels the next layer takes for positives. Holds no state of its own.
 
     `imputes` says whether it ever does: suggestions are then its cells, and otherwise those that are probably present.
+    It may say whether it `estimates_frequency`, and what is worth a search (`search_space`, see `Augmenter`).
     """
 
     imputes: bool

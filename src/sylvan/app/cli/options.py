@@ -284,9 +284,7 @@ def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:
     there = None if options["no_memory_check"] else available_memory()
     if there is None:
         return
-    n_labels = table.Y.nunique() if table.Y.ndim == 1 else table.Y.shape[1]
-    n_rows, n_features = table.X.shape
-    needed = estimate_fit_memory(model, n_rows, n_features, n_labels)
+    needed = estimate_fit_memory(model, table.X, table.Y)
     if needed > there:
         raise click.ClickException(
             f"This fit needs about {gigabytes(needed)} of memory, and {gigabytes(there)} are free. Fewer trees "

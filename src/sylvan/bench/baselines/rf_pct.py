@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from sylvan._docs import documented
 from sylvan.forests import RandomForest
+from sylvan.forests.forest import PARAMETERS
 
 
+@documented(PARAMETERS)
 class RFPCT(RandomForest):
     """Random forest of predictive clustering trees, which predict all labels together.
 
@@ -16,16 +19,6 @@ class RFPCT(RandomForest):
     ----------
     n_trees : int, default=100
         Number of trees. 100 in the LCForest paper, 500 in the iMLDF paper.
-    max_features : "sqrt", "log2", int, float or None, default="sqrt"
-        Features that a node compares; a float is a share, None means all.
-    max_depth : int or None, default=None
-        Depth at which trees stop; None: until leaves are pure or too small to split.
-    min_samples_leaf : int or float, default=1
-        Rows that each leaf must have; a float is a share of all rows.
-    n_jobs : int or None, default=None
-        Blocks of trees that are worked on at a time.
-    random_state : int, RandomState or None, default=None
-        The same number gives the same forest.
 
     Attributes
     ----------
@@ -64,9 +57,4 @@ class RFPCT(RandomForest):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_trees = n_trees
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._keep(locals())

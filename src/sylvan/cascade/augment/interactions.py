@@ -208,6 +208,10 @@ class Interactions(BaseEstimator):
         """Features of new rows need rules only."""
         return bool(self.keep_forests)
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return another number of rules that is worth a try."""
+        return {"n_interactions": [30]}
+
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Mine the layer's forests and return the features of the training rows."""
         self.check_parameters()

@@ -129,6 +129,14 @@ class TreeEmbedding(BaseEstimator):
         self.n_iter = n_iter
         self.n_oversamples = n_oversamples
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return another width that is worth a try: a number of components, or a share of the variance."""
+        return {"n_components": [0.8 if isinstance(self.n_components, (int, np.integer)) else 32]}
+
+    def shrink(self, share: float) -> None:
+        """Solve for a share of the rows in the way that would be taken for all of them."""
+        self.max_gram_rows = max(1, round(share * self.max_gram_rows))
+
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Find the components of each forest and return the training rows' scores, (n, n_components_) float32."""
         self.check_parameters()

@@ -26,6 +26,15 @@ class Union(BaseEstimator):
     def __init__(self, parts: Sequence[Augmenter]) -> None:
         self.parts = parts
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return another union that is worth a try, if a part has another setting: parts of a list have no names."""
+        spaces: list[dict[str, list[Any]]] = [getattr(part, "search_space", dict)() for part in self.parts]
+        other = [
+            clone(part).set_params(**{name: values[0] for name, values in space.items()})
+            for part, space in zip(self.parts, spaces)
+        ]
+        return {"": [Union(other)]} if any(spaces) else {}
+
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Fit the parts and return their blocks for the training rows, side by side."""
         self.check_parameters()

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_number
 from sylvan.labels.contracts import FrequencyEstimator
+from sylvan.labels.frequency.rates import TopRate
 from sylvan.labels.state import Frequency, LabelState
 
 
@@ -35,6 +36,7 @@ class FrequencyImputer(BaseEstimator):
     """What imputers with a frequency estimator and a threshold have in common."""
 
     imputes: ClassVar[bool] = True
+    estimates_frequency: ClassVar[bool] = True
     frequency: FrequencyEstimator | None
     threshold: float
 
@@ -53,6 +55,10 @@ class FrequencyImputer(BaseEstimator):
         n_recorded = trained.observed.sum(axis=0)
         told = trained.current.sum(axis=0) / np.maximum(n_recorded, 1)
         return np.where(n_recorded > 0, np.minimum(1.0, after.counts.known_frequency * told), 1.0)
+
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return other values that are worth a try, by parameter; what matters most comes first."""
+        return {"frequency": [None if isinstance(self.frequency, TopRate) else TopRate()], "threshold": [0.3, 0.5]}
 
     def _check(self) -> None:
         check_number("threshold", self.threshold, 0.0, 1.0)

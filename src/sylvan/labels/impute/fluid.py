@@ -62,6 +62,10 @@ class FluidLabelAddition(FrequencyImputer):
         """Say which cells of new rows pass the threshold; a label without candidates in training may have some here."""
         return (counts.active | (counts.n_candidates == 0)) & self._accept(counts, mean_of(probas))
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return other values that are worth a try: there is no limit but the threshold, so that more are tried."""
+        return super().search_space() | {"threshold": [0.3, 0.5, 0.7]}
+
     def _accept(self, counts: LabelCounts, p: np.ndarray) -> np.ndarray:
         return counts.has_estimate & (p > self.threshold * counts.known_frequency)
 

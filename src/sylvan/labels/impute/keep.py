@@ -26,6 +26,11 @@ class KeepLabels(BaseEstimator):
     def __init__(self, frequency: FrequencyEstimator | None = None) -> None:
         self.frequency = frequency
 
+    @property
+    def estimates_frequency(self) -> bool:
+        """Whether it finds c."""
+        return self.frequency is not None
+
     def begin(
         self, X: Any, observed: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
     ) -> LabelState:

@@ -71,6 +71,10 @@ class StrictLabelComplement(FrequencyImputer):
         """Say which cells of new rows pass the threshold; the bound is for the training rows."""
         return self._accept(counts, mean_of(probas))
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return other values that are worth a try: of what is compared with the threshold, too."""
+        return {"threshold_on": ["scaled", "proba"], **super().search_space()}
+
     def _accept(self, counts: LabelCounts, p: np.ndarray) -> np.ndarray:
         scale = counts.known_frequency if self.threshold_on == "scaled" else 1.0
         return counts.has_estimate & (np.minimum(p / scale, 1.0) > self.threshold)

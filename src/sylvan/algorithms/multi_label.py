@@ -1,0 +1,261 @@
+"""Recipes for labels or classes that are taken as they are: nothing is imputed."""
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+from sylvan._validation import check_choice, check_integer
+from sylvan.algorithms.parameters import recipe
+from sylvan.algorithms.parts import cascade, folds, pair
+from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
+from sylvan.cascade.estimator import DeepForestClassifier
+from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
+from sylvan.cascade.scanning import MultiGrainedScanning
+from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
+
+
+@recipe
+def rf_et(
+    n_trees: int = 150, *, max_layers: int = 1, min_samples_leaf: Any = 5, constant_features: str = "skip",
+    scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
+) -> DeepForestClassifier:  # fmt: skip
+    """The plain pair of forests: one layer of RF + ET, the baseline of the CaFE paper.
+
+    Parameters
+    ----------
+    max_layers : int, default=1
+        Has no effect: there is one layer. (Every algorithm takes it.)
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+    """
+    return cascade(
+        (max_layers, scoring, n_jobs, random_state, verbose),
+        options,
+        forests=pair(n_trees, min_samples_leaf, constant_features),
+        length=FixedLength(1),
+    )
+
+
+@recipe
+def gcforest(
+    n_trees: int = 500, *, max_layers: int = 20, n_folds: int = 3, scanning: Any = None, scoring: Any = None,
+    n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
+) -> DeepForestClassifier:  # fmt: skip
+    """gcForest: a cascade on class vectors that stops when its score drops.
+
+    Defaults are those of the paper's figure: two random forests and two completely random ones, 3-fold class vectors.
+    `forests=rf_et().forests` gives the variant that the CaFE paper compares with.
+
+    Parameters
+    ----------
+    scanning : MultiGrainedScanning, tuple, int or None, default=None
+        For images and sequences: layers see what forests say about windows. A tuple or int is the `shape` of
+        `sylvan.cascade.scanning.MultiGrainedScanning`, which has more choices.
+
+    References
+    ----------
+    Deep forest [1]_ of `sylvan.algorithms`.
+    """
+    kinds, scheme = (RandomForest, RandomForest, CompletelyRandomForest, CompletelyRandomForest), folds(n_folds)
+    return cascade(
+        (max_layers, scoring, n_jobs, random_state, verbose),
+        options,
+        forests=[kind(n_trees, out_of_sample=scheme) for kind in kinds],
+        augment=OutputSpace(),
+        length=ScoreDrop(),
+        scanning=MultiGrainedScanning(scanning) if isinstance(scanning, (Integral, tuple, list)) else scanning,
+    )
+
+
+@recipe
+def cafe(
+    n_trees: int = 150, *, max_layers: int = 11, min_samples_leaf: Any = 5, constant_features: str = "skip",
+    n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None,
+    verbose: int = 0, **options: Any,
+) -> DeepForestClassifier:  # fmt: skip
+    """CaFE: a cascade on tree embeddings.
+
+    Each forest sees X and the tree embedding of the other forest of the layer before.
+    The layer is chosen by its out-of-sample score, not by its training score as published.
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+    """
+    return cascade(
+        (max_layers, scoring, n_jobs, random_state, verbose),
+        options,
+        forests=pair(n_trees, min_samples_leaf, constant_features),
+        augment=TreeEmbedding(n_components),
+        crossover=True,
+        length=BestLayer(),
+    )
+
+
+@recipe
+def cafe_os(
+    n_trees: int = 150, *, max_layers: int = 11, min_samples_leaf: Any = 5, constant_features: str = "skip",
+    n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None,
+    verbose: int = 0, **options: Any,
+) -> DeepForestClassifier:  # fmt: skip
+    """CaFE-OS: a cascade on tree embeddings and probabilities.
+
+    Each forest sees X and the tree embedding and the probabilities of the other forest of the layer before.
+    The layer is chosen by its out-of-sample score, not by its training score as published.
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`.
+    """
+    return cascade(
+        (max_layers, scoring, n_jobs, random_state, verbose),
+        options,
+        forests=pair(n_trees, min_samples_leaf, constant_features),
+        augment=Union([TreeEmbedding(n_components), OutputSpace()]),
+        crossover=True,
+        length=BestLayer(),
+    )
+
+
+@dataclass(frozen=True)
+class _MLDFForests:
+    """RF, ET, RF, ... of layer t: more trees and deeper ones in later layers."""
+
+    n_forests: int
+    n_trees: int
+    n_trees_step: int
+    n_trees_max: int
+    depth_step: int | None
+    n_folds: int
+    max_features: Any
+
+    def __call__(self, number: int) -> list[Any]:
+        settings: dict[str, Any] = {
+            "n_trees": max(self.n_trees, min(self.n_trees + self.n_trees_step * (number - 1), self.n_trees_max)),
+            "max_depth": None if self.depth_step is None else self.depth_step * number,
+            "max_features": self.max_features,
+            "out_of_sample": KFold(self.n_folds),
+        }
+        pair = [RandomForest(**settings), ExtraTrees(**settings)]
+        return [pair[slot % 2] for slot in range(self.n_forests)]
+
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return others to try in its place: of another depth, or with another share of features."""
+        depth = replace(self, depth_step=3 if self.depth_step is None else None)
+        return {"": [depth, replace(self, max_features=0.3 if isinstance(self.max_features, str) else "sqrt")]}
+
+
+@recipe
+def mldf(
+    measure: Any = "hamming_loss", *, n_forests: int = 2, n_trees: int = 40, n_trees_step: int = 20,
+    n_trees_max: int = 100, depth_step: int | None = 3, max_layers: int = 20, n_folds: int = 5, patience: int = 3,
+    tol: float = 1e-4, max_features: Any = "sqrt", reuse_mode: str = "train", n_jobs: int | None = None,
+    random_state: Any = None, verbose: int = 0, **options: Any,
+) -> DeepForestClassifier:  # fmt: skip
+    """MLDF: a cascade that reuses the layer before where a measure says that the new layer is not to be trusted.
+
+    Layers grow until the measure, out of sample, has not gained for some layers. `thresholds_` has the confidence
+    below which each layer's probabilities are replaced by those of the layer before.
+    The variant that the iMLDF paper compares with is
+    `mldf(measure, n_forests=4, n_trees=100, depth_step=None, max_layers=10)`.
+
+    Parameters
+    ----------
+    measure : str or Measure, default="hamming_loss"
+        What is to be optimised: "hamming_loss", "one_error", "coverage", "ranking_loss", "average_precision" or
+        "macro_auc".
+    n_trees, n_trees_step, n_trees_max : int, default=40, 20, 100
+        Trees of each forest and fold in layer 1, how many more in each further layer, and up to how many.
+    depth_step : int or None, default=3
+        Trees of layer t are no deeper than t times this. None: no limit.
+    tol : float, default=1e-4
+        A gain must be greater than this. Not in the paper, where noise may keep a cascade growing.
+    max_features : "sqrt", "log2", int, float or None, default="sqrt"
+        Features that a node draws, as in forests.
+    reuse_mode : "train" or "batch", default="train"
+        See `sylvan.cascade.augment.MeasureAwareReuse`: "batch" is the paper's rule for Hamming loss and macro-AUC, by
+        which the prediction of a row depends on the rows that come with it.
+
+    References
+    ----------
+    MLDF paper [4]_ of `sylvan.algorithms`. Deviations: `tol`, `reuse_mode`; rows without a positive label count as
+    scikit-learn counts them; layer 1's probabilities do reach layer 2 (in the released code they do not).
+    """
+    check_integer("n_forests", n_forests, 1)
+    check_integer("n_trees_step", n_trees_step, 0)
+    check_integer("n_folds", n_folds, 2)
+    check_integer("patience", patience, 1)
+    if depth_step is not None:
+        check_integer("depth_step", depth_step, 1)
+    return cascade(
+        (max_layers, measure, n_jobs, random_state, verbose),
+        options,
+        forests=_MLDFForests(n_forests, n_trees, n_trees_step, n_trees_max, depth_step, n_folds, max_features),
+        augment=MeasureAwareReuse(measure, reuse_mode=reuse_mode),
+        length=Patience(patience, tol=tol),
+    )
+
+
+@recipe
+def imldf(
+    n_trees: int = 100, *, n_interactions: int = 10, max_layers: int = 10, n_forests: int = 4,
+    forest_kinds: str = "both", patience: int = 2, scoring: Any = "micro_auroc", score_folds: int | None = 3,
+    keep_forests: bool = False, n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
+) -> DeepForestClassifier:  # fmt: skip
+    """iMLDF: a cascade on interactions, whose layers are rules that people can read.
+
+    Each layer sees X and the features that the rules of the layer before make. Only rules are kept, and the forests of
+    the last layer: a deep model predicts about as fast as one forest. `interactions_` has the rules, `explain` tells
+    which of them hold for a row. `augment=Interactions(...)` sets how they are mined and represented.
+
+    Parameters
+    ----------
+    n_interactions : int, default=10
+        Rules of each layer.
+    forest_kinds : "both" or "rf", default="both"
+        Random forests and extra trees in turn, or random forests only: the paper says both.
+    score_folds : int or None, default=3
+        Rules are found with the labels of the training rows, so that the forests' out-of-sample probabilities flatter
+        layers after the first: layers are judged by cascades that have never seen the rows. None saves three
+        quarters of the time, and is enough where the number of layers is fixed.
+    keep_forests : bool, default=False
+        Keep the forests of all layers, for `staged_predict_proba`.
+
+    References
+    ----------
+    iMLDF paper [5]_ of `sylvan.algorithms`. Deviations: extra trees are bootstrapped, so that out-of-bag probabilities
+    serve (K folds would store K models for each forest); the stop rule and `score_folds`; those of
+    `sylvan.cascade.augment.Interactions`, among them that label distributions are shown but not passed on. As
+    published: `imldf(augment=Interactions(30, threshold_rule="relax", labels="full", scale="none"))`.
+
+    Examples
+    --------
+    >>> from sylvan import imldf
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
+    >>> model = imldf(n_trees=20, n_interactions=10, max_layers=3, random_state=0).fit(X[:600], Y[:600])
+    >>> rule = model.interactions_.iloc[0]
+    >>> int(rule["layer"]), " and " in rule["rule"]
+    (1, True)
+    >>> sorted(set(model.explain(X[600:601])["row"]))
+    [600]
+    """
+    check_choice("forest_kinds", forest_kinds, ("both", "rf"))
+    check_integer("n_forests", n_forests, 1)
+    check_integer("patience", patience, 1)
+    if "augment" in options and (n_interactions != 10 or keep_forests):
+        raise ValueError(
+            "n_interactions and keep_forests belong to the augmenter: write augment=Interactions(20, ...)."
+        )
+    settings: dict[str, Any] = {"n_trees": n_trees, "bootstrap": True, "out_of_sample": OutOfBag()}
+    kinds = [RandomForest, RandomForest if forest_kinds == "rf" else ExtraTrees]
+    return cascade(
+        (max_layers, scoring, n_jobs, random_state, verbose),
+        options,
+        forests=[kinds[slot % 2](**settings) for slot in range(n_forests)],
+        augment=Interactions(n_interactions, keep_forests=keep_forests),
+        length=Patience(patience),
+        score_folds=score_folds,
+    )
