@@ -18,14 +18,12 @@ from sylvan.bench.statistics import (
     critical_difference,
     dataset_means,
     friedman,
-    greater_is_better,
     not_significantly_worse,
     paired_t,
     ranks,
     summarise,
     wilcoxon_pairs,
 )
-from sylvan.measures import MEASURES
 
 # Demšar (2006), Table 6: AUC of C4.5, with m, with cf, with both. Voting: the article ranks cf before m+cf, so the
 # two differ beyond the printed digits.
@@ -178,17 +176,6 @@ def test_published_t_tests_of_the_siamese_paper():
 
 
 # Tables of scores
-
-
-def test_directions():
-    assert greater_is_better("accuracy")
-    assert greater_is_better("auroc")
-    assert not greater_is_better("frequency_error")
-    assert greater_is_better("frequency_covered")
-    for name, measure in MEASURES.items():
-        assert greater_is_better(name) == measure.greater_is_better
-    with pytest.raises(ValueError, match="unknown measure 'nonsense'"):
-        greater_is_better("nonsense")
 
 
 def test_complete_blocks_keeps_pairs_only():
