@@ -22,6 +22,7 @@ from sylvan._validation import (
     check_rows,
     check_share,
     check_weights,
+    forget,
 )
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
@@ -37,6 +38,7 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
     """Fit, predict and inspect a forest. Subclasses say how a node chooses its cut."""
 
     _random_cut: bool
+    _fitted_names = ("_bag", "_form")
 
     # The parameters that all forests have; subclasses list them in their constructor.
     n_trees: int
@@ -80,7 +82,7 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
         self
         """
         began = time.perf_counter()
-        self._forget()
+        forget(self)
         random_state = check_random_state(self.random_state)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -122,11 +124,6 @@ class BaseForest(Savable, ClassifierMixin, BaseEstimator):
             time.perf_counter() - began,
         )
         return self
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_bag", "_form")]:
-            del self.__dict__[name]
 
     def _settings(self, n: int, d: int) -> Settings:
         check_integer("n_trees", self.n_trees, 1, MAX_TREES)

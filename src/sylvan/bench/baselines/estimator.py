@@ -1,6 +1,7 @@
 """What the comparison methods share: reading the data, and turning label probabilities into predictions."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, dataclass_transform
 
 import numpy as np
 from scipy import sparse
@@ -8,19 +9,32 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features, check_rows, check_same_order
+from sylvan._validation import check_features, check_rows, check_same_order, forget
 from sylvan.labels.table import TargetForm, Targets, complete_targets
+
+
+@dataclass_transform(eq_default=False)
+def parameters(cls: type) -> Any:
+    """Make the annotated fields of a class the parameters of an estimator: `__init__` only stores them."""
+    return dataclass(eq=False, repr=False)(cls)
 
 
 class LabelLearner(ClassifierMixin, BaseEstimator):
     """A classifier that learns an (n, n_labels) table of 0/1; classes become one label each.
 
     Subclasses say how to learn (`_learn`) and how probable labels are (`_label_proba`).
+
+    Attributes
+    ----------
+    classes_ : list of arrays for multi-label targets, else array of the classes
+    n_labels_ : number of labels
+    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
     """
 
     classes_: Any
     n_labels_: int
     _form: TargetForm
+    _fitted_names = ("_form", "_rows", "_labels", "_scaler")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -85,12 +99,6 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
         if self._form.has_many_classes:
             return self._form.predict(proba)
         return self._form.predict(self._decide(proba).astype(float))
-
-
-def forget(estimator: Any) -> None:
-    """Drop what an earlier fit left, so that a fit that fails leaves no mixture of the two."""
-    for name in [name for name in vars(estimator) if name.endswith("_") or name == "_form"]:
-        delattr(estimator, name)
 
 
 def complete_features(estimator: Any, X: Any, *, reset: bool) -> Any:

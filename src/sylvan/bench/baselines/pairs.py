@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, Self
 
@@ -13,7 +14,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from sylvan._validation import check_choice, check_integer, check_number
+from sylvan._validation import check_choice, check_integer, check_number, forget
+from sylvan.bench.baselines.estimator import parameters
 from sylvan.bench.baselines.siamese_network import (
     TrainingPlan,
     embed,
@@ -36,6 +38,8 @@ class _PairClassifier(PairClassifierMixin, ClassifierMixin, BaseEstimator):
     see checked pairs (n, 2, n_features).
     """
 
+    _fitted_names = ("_points",)
+
     def fit(self, pairs: Any, y: Any) -> Self:
         """Learn from pairs.
 
@@ -48,8 +52,7 @@ class _PairClassifier(PairClassifierMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_points"]:
-            del self.__dict__[name]
+        forget(self)
         points = read_preprocessor(self.preprocessor)
         pairs = check_pairs(pairs, points)
         dissimilar = check_similarity(y, len(pairs))
@@ -68,6 +71,7 @@ def _gives_probabilities(self: "ConcatenatedPairs") -> bool:
     return hasattr(getattr(self, "estimator_", self._estimator()), "predict_proba")
 
 
+@parameters
 class ConcatenatedPairs(_PairClassifier):
     """Classify pairs by any classifier that sees both points of a pair, one after the other.
 
@@ -121,13 +125,11 @@ class ConcatenatedPairs(_PairClassifier):
     True
     """
 
-    def __init__(
-        self, estimator: Any = None, *, both_orders: bool = False, preprocessor: Any = None, random_state: Any = None
-    ) -> None:
-        self.estimator = estimator
-        self.both_orders = both_orders
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    both_orders: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -188,6 +190,7 @@ def _explained_nan(rows: np.ndarray, estimator: Any) -> Iterator[None]:
         ) from error
 
 
+@parameters
 class SiameseNetwork(_PairClassifier):
     """Learn a distance from pairs by a Siamese neural network: both points go through the same small network.
 
@@ -266,32 +269,18 @@ class SiameseNetwork(_PairClassifier):
     True
     """
 
-    def __init__(
-        self,
-        hidden: Any = None,
-        *,
-        margin: Any = "auto",
-        learning_rate: float = 0.01,
-        optimizer: str = "sgd",
-        max_epochs: int = 200,
-        batch_size: int = 32,
-        weight_decay: float = 1e-4,
-        validation_fraction: float = 0.2,
-        patience: int = 20,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden = hidden
-        self.margin = margin
-        self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    hidden: Any = None
+    _: KW_ONLY
+    margin: Any = "auto"
+    learning_rate: float = 0.01
+    optimizer: str = "sgd"
+    max_epochs: int = 200
+    batch_size: int = 32
+    weight_decay: float = 1e-4
+    validation_fraction: float = 0.2
+    patience: int = 20
+    preprocessor: Any = None
+    random_state: Any = None
 
     def _fit(self, pairs: np.ndarray, dissimilar: np.ndarray) -> None:
         import_torch()

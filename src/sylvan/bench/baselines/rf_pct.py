@@ -1,10 +1,13 @@
 """RF-PCT: a random forest of predictive clustering trees."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
+from sylvan.bench.baselines.estimator import parameters
 from sylvan.forests import RandomForest
 
 
+@parameters
 class RFPCT(RandomForest):
     """Random forest of predictive clustering trees, which predict all labels together.
 
@@ -54,19 +57,10 @@ class RFPCT(RandomForest):
     out_of_sample = None
     verbose = 0
 
-    def __init__(
-        self,
-        n_trees: int = 100,
-        *,
-        max_features: Any = "sqrt",
-        max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_trees: int = 100
+    _: KW_ONLY
+    max_features: Any = "sqrt"
+    max_depth: int | None = None
+    min_samples_leaf: Any = 1
+    n_jobs: int | None = None
+    random_state: Any = None

@@ -1,5 +1,6 @@
 """WELL: labels are completed so that similar rows have similar labels."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_random_state
 
 from sylvan._messages import warn_user
-from sylvan._validation import check_choice, check_integer, check_number, check_rows, check_same_order
-from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, forget
+from sylvan._validation import check_choice, check_integer, check_number, check_rows, check_same_order, forget
+from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, parameters
 from sylvan.bench.baselines.mlknn import MLkNN, nearest_rows
 from sylvan.labels.frequency import TIcE
 from sylvan.labels.table import Targets, read_targets
@@ -24,6 +25,7 @@ _TOLERANCE = 1e-9  # of the gradient
 _MAX_ROUNDS = 200
 
 
+@parameters
 class WELL(BaseEstimator):
     """Weak label learning: complete the labels of the rows at hand.
 
@@ -90,22 +92,13 @@ class WELL(BaseEstimator):
     array([1, 1, 1, 0, 0, 0])
     """
 
-    def __init__(
-        self,
-        alpha: Any = 100.0,
-        beta: float = 10.0,
-        *,
-        graph: str = "knn",
-        k: int = 10,
-        sigma: Any = "median",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.graph = graph
-        self.k = k
-        self.sigma = sigma
-        self.random_state = random_state
+    alpha: Any = 100.0
+    beta: float = 10.0
+    _: KW_ONLY
+    graph: str = "knn"
+    k: int = 10
+    sigma: Any = "median"
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -331,6 +324,7 @@ def _take_first(y: np.ndarray, f: np.ndarray, number: float) -> np.ndarray:
     return taken & (y | (f > 0.0))
 
 
+@parameters
 class WELLkNN(LabelLearner):
     """WELL followed by ML-kNN: complete the labels of the training rows, then learn to predict them.
 
@@ -344,9 +338,7 @@ class WELLkNN(LabelLearner):
 
     Attributes
     ----------
-    classes_ : list of arrays for multi-label targets, else array of the classes
-    n_labels_ : number of labels
-    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
+    classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as in `LabelLearner`
     well_ : the fitted `WELL`, with the completed labels
     mlknn_ : the fitted `MLkNN`
 
@@ -365,26 +357,15 @@ class WELLkNN(LabelLearner):
            [0, 1]])
     """
 
-    def __init__(
-        self,
-        alpha: Any = 100.0,
-        beta: float = 10.0,
-        *,
-        graph: str = "knn",
-        k: int = 10,
-        sigma: Any = "median",
-        n_neighbors: int = 3,
-        smoothing: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.graph = graph
-        self.k = k
-        self.sigma = sigma
-        self.n_neighbors = n_neighbors
-        self.smoothing = smoothing
-        self.random_state = random_state
+    alpha: Any = 100.0
+    beta: float = 10.0
+    _: KW_ONLY
+    graph: str = "knn"
+    k: int = 10
+    sigma: Any = "median"
+    n_neighbors: int = 3
+    smoothing: float = 1.0
+    random_state: Any = None
 
     def _check_y(self, y: Any) -> Targets:
         return read_targets(y)
