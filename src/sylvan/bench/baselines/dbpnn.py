@@ -33,21 +33,15 @@ class DBPNN(LabelLearner):
         Units of each hidden layer.
     pretrain : bool, default=True
         Whether hidden layers start from Boltzmann machines; else they start at random. It needs logistic units.
-    activation : "logistic", "tanh" or "relu", default="logistic"
-        Hidden units.
-    solver : "adam", "sgd" or "lbfgs", default="adam"
-        What minimises the log-loss.
-    alpha : float, default=0.0001
-        Weight of the squared weights that is added to the loss.
-    learning_rate : float, default=0.01
-        First step size of "adam" and "sgd".
+    activation, solver : default="logistic" ("tanh", "relu") and "adam" ("sgd", "lbfgs")
+        Hidden units, and what minimises the log-loss.
+    alpha, learning_rate : float, default=0.0001 and 0.01
+        Weight of the squared weights that is added to the loss, and first step size of "adam" and "sgd".
     max_iter : int, default=200
         Number of passes over the rows; "lbfgs" may need fewer. Learning does not stop where the loss stays the same
         for a while, since a pre-trained network often starts on such a plateau.
-    rbm_learning_rate : float, default=0.1
-        Step size of the Boltzmann machines.
-    rbm_iter : int, default=10
-        Passes over the rows for each Boltzmann machine.
+    rbm_learning_rate, rbm_iter : float and int, default=0.1 and 10
+        Step size of the Boltzmann machines, and passes over the rows for each.
     random_state : int, RandomState or None, default=None
         Draws the weights and the order of rows.
 

@@ -44,17 +44,7 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any) -> "LabelLearner":
-        """Learn from rows and their labels.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n, n_features)
-        y : (n, n_labels) of 0/1 for multi-label targets, or (n,) classes
-
-        Returns
-        -------
-        self
-        """
+        """Learn from rows (array, table or sparse matrix) and their labels: (n, n_labels) of 0/1, or (n,) classes."""
         forget(self)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")

@@ -92,11 +92,8 @@ def nearest_rows(rows: Any, queries: Any, k: int, leave_out_self: bool = False) 
     the candidates, whose distances are then summed feature by feature, so that a query's neighbours do not depend on
     what else is asked for.
 
-    Parameters
-    ----------
-    rows, queries : arrays or CSR matrices with the same columns
-    k : number of neighbours, less than the number of rows if `leave_out_self`
-    leave_out_self : whether query i is row i, which is not a neighbour of its own
+    Rows and queries are arrays or CSR matrices. `leave_out_self` says that query i is row i, which is not a neighbour
+    of its own; k is then less than the number of rows.
     """
     n, n_queries = rows.shape[0], queries.shape[0]
     rows, queries = _as_float(rows), _as_float(queries)

@@ -41,16 +41,9 @@ class _PairClassifier(PairClassifierMixin, ClassifierMixin, BaseEstimator):
     _fitted_names = ("_points",)
 
     def fit(self, pairs: Any, y: Any) -> Self:
-        """Learn from pairs.
+        """Learn from pairs: (n_pairs, 2, n_features) points, or (n_pairs, 2) row numbers of the preprocessor.
 
-        Parameters
-        ----------
-        pairs : (n_pairs, 2, n_features) points, or (n_pairs, 2) row numbers of the preprocessor
-        y : (n_pairs,), +1 similar, -1 dissimilar
-
-        Returns
-        -------
-        self
+        y is (n_pairs,), +1 for similar ones, -1 for dissimilar ones.
         """
         forget(self)
         points = read_preprocessor(self.preprocessor)
@@ -102,26 +95,18 @@ class ConcatenatedPairs(_PairClassifier):
     -----
     The distance is the probability that a pair is dissimilar. Without `predict_proba` it is the logistic function of
     minus `decision_function`: from 0 to 1 and in the same order, but no probability. A distance of 0.5 sharp is taken
-    for similar, as in `SiameseDeepForest`; scikit-learn's classifiers would say -1.
-
-    Missing values (NaN) in points are for the classifier to handle: scikit-learn's forests and bagged trees do. If
-    it fails at them, the error says so; put an imputer in front of it in a pipeline.
-
-    References
-    ----------
-    L. V. Utkin and M. A. Ryabinin, A Siamese deep forest, Knowledge-Based Systems 139, 2018.
+    for similar, as in `SiameseDeepForest`; scikit-learn's classifiers would say -1. Missing values (NaN) in points are
+    for the classifier to handle, as scikit-learn's forests do; an imputer in front of others, in a pipeline, helps.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.ensemble import RandomForestClassifier
     >>> from sylvan.bench.baselines.pairs import ConcatenatedPairs
     >>> from sylvan.pairs import draw_pairs
     >>> X, y = load_digits(return_X_y=True)
-    >>> pairs, similarity = draw_pairs(y[:900], 600, random_state=0)
-    >>> model = ConcatenatedPairs(RandomForestClassifier(random_state=0), preprocessor=X).fit(pairs, similarity)
-    >>> new_pairs, truth = draw_pairs(y[900:], 200, random_state=1)
-    >>> model.score(new_pairs + 900, truth) > 0.6  # AUROC
+    >>> model = ConcatenatedPairs(preprocessor=X, random_state=0).fit(*draw_pairs(y[:900], 600, random_state=0))
+    >>> pairs, truth = draw_pairs(y[900:], 200, random_state=1)
+    >>> model.score(pairs + 900, truth) > 0.6  # AUROC
     True
     """
 
@@ -204,21 +189,16 @@ class SiameseNetwork(_PairClassifier):
         Units of the layers; the last gives the vectors whose Euclidean distance is the distance. None: 3m/2 and m/3,
         rounded to the nearest number (a half up), at least 1.
     margin : "auto", float or sequence of floats, default="auto"
-        Squared distance beyond which dissimilar pairs have no loss (the paper's tau). Of several, a network is trained
-        with each, and that with the highest AUROC for the held-out pairs is kept, the first of equal ones. "auto": 1,
-        2, 5 and 10.
-    learning_rate : float, default=0.01
+        Squared distance beyond which dissimilar pairs have no loss (the paper's tau). Of several ("auto": 1, 2, 5 and
+        10), a network is trained with each, and the first with the highest AUROC for the held-out pairs is kept.
     optimizer : "sgd" or "adam", default="sgd"
         "sgd" is plain stochastic gradient descent, as in the paper. "adam" learns faster.
-    max_epochs : int, default=200
-        Most passes through the pairs.
-    batch_size : int, default=32
-        Pairs per step; their mean loss is descended.
+    learning_rate, max_epochs, batch_size : float and ints, default=0.01, 200 and 32
+        Size of steps, most passes through the pairs, and pairs per step, whose mean loss is descended.
     weight_decay : float, default=1e-4
         Strength mu of the regularisation (Eq. 7), half the sum of squares of all parameters.
     validation_fraction : float, default=0.2
-        Share of the pairs of each kind, at least one, that is held out: for early stopping, the margin and the
-        threshold.
+        Share of the pairs of each kind, at least one, held out for early stopping, the margin and the threshold.
     patience : int, default=20
         Training stops after so many epochs without a lower loss of the held-out pairs; the best epoch is kept.
     preprocessor : array, table, callable or None, default=None
@@ -262,10 +242,9 @@ class SiameseNetwork(_PairClassifier):
     >>> from sylvan.bench.baselines.pairs import SiameseNetwork
     >>> from sylvan.pairs import draw_pairs
     >>> X, y = load_digits(return_X_y=True)
-    >>> pairs, similarity = draw_pairs(y[:900], 600, random_state=0)
-    >>> model = SiameseNetwork(margin=5.0, max_epochs=50, preprocessor=X, random_state=0).fit(pairs, similarity)
-    >>> new_pairs, truth = draw_pairs(y[900:], 200, random_state=1)
-    >>> model.score(new_pairs + 900, truth) > 0.7  # AUROC
+    >>> model = SiameseNetwork(margin=5.0, max_epochs=50, preprocessor=X, random_state=0)
+    >>> pairs, truth = draw_pairs(y[900:], 200, random_state=1)
+    >>> model.fit(*draw_pairs(y[:900], 600, random_state=0)).score(pairs + 900, truth) > 0.7  # AUROC
     True
     """
 

@@ -19,16 +19,7 @@ class RFPCT(RandomForest):
     ----------
     n_trees : int, default=100
         Number of trees. 100 in the LCForest paper, 500 in the iMLDF paper.
-    max_features : "sqrt", "log2", int, float or None, default="sqrt"
-        Features that a node compares; a float is a share, None means all.
-    max_depth : int or None, default=None
-        Depth at which trees stop; None: until leaves are pure or too small to split.
-    min_samples_leaf : int or float, default=1
-        Rows that each leaf must have; a float is a share of all rows.
-    n_jobs : int or None, default=None
-        Blocks of trees that are worked on at a time.
-    random_state : int, RandomState or None, default=None
-        The same number gives the same forest.
+    max_features, max_depth, min_samples_leaf, n_jobs, random_state : as in `RandomForest`
 
     Attributes
     ----------
