@@ -108,19 +108,11 @@ def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sa
 
 
 def hide_labels(X: Any, Y: np.ndarray, missing: Any, seed: int) -> np.ndarray:
-    """Hide positives.
+    """Hide positives of true labels Y.
 
-    Parameters
-    ----------
-    X, Y : rows and their true labels
-    missing : float, "by label" or "hard rows"
-        A share of each label's positives; a share for each label, drawn between 0 and 0.7; or half of the positives,
-        those that a forest finds hardest, by its out-of-bag probabilities, four times as often as the easiest.
-    seed : int
-
-    Returns
-    -------
-    ndarray of the shape of Y
+    `missing` is a share of each label's positives; "by label", a share for each, drawn between 0 and 0.7; or "hard
+    rows", half of the positives, those that a forest finds hardest, by its out-of-bag probabilities, four times as
+    often as the easiest.
     """
     rng = np.random.RandomState(seed)
     if missing == "by label":
@@ -173,10 +165,8 @@ def _load(
         least = wanted.get("min_positives", 0)
         Y = Y[:, Y.sum(axis=0) >= least]
         if Y.shape[1] == 0:
-            raise ValueError(
-                f"{name!r} ({len(Y)} rows) has no label with {least} positives or more, which the protocol asks for "
-                "(min_positives in [data])."
-            )
+            few = f"{name!r} ({len(Y)} rows) has no label with {least} positives or more"
+            raise ValueError(f"{few}, which the protocol asks for (min_positives in [data]).")
     if fingerprint is not None and _fingerprint(X, Y) != fingerprint:
         raise ValueError(f"The data set {name!r} has changed while the run was going on.")
     return X, Y

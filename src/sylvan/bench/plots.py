@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
 from sylvan._messages import printable, shorten
 from sylvan.plotting.drawing import draw_boxes
@@ -48,33 +49,20 @@ def percentile_boxes(
 
     A point is a data set, the number its mean. Bars at the right with dots join methods that could not be told apart.
     Panels come row by row, methods from top to bottom.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import Panel, method_styles, percentile_boxes
-    >>> ranks = pd.DataFrame({"a": [100.0, 50.0], "b": [0.0, 50.0]}, index=["yeast", "scene"])
-    >>> figure = percentile_boxes([Panel("micro AUROC", ranks)], ["a", "b"], method_styles(["a", "b"]))
-    >>> len(figure.axes)
-    1
     """
-    columns = max(1, min(columns, len(panels)))
-    rows = -(-len(panels) // columns)
     names = [shorten(name) for name in methods]
     titles = [_wrap(panel.title + _friedman_note(panel.p_value), 36) for panel in panels]
     above = 0.24 + 0.14 * max((title.count("\n") + 1 for title in titles), default=0)
     margins = _Margins(left=0.25 + 0.078 * max(map(len, names), default=0), bottom=0.45, between=0.15, above=above)
     with report_look():
-        figure, axes = _grid(rows, columns, (2.3, 0.25 * len(methods) + 0.1), margins, len(panels))
-        for panel, ax, title in zip(panels, axes, titles):
+        figure, places = _grid(len(panels), columns, (2.3, 0.25 * len(methods) + 0.1), margins)
+        for panel, title, (ax, leftmost, lowest) in zip(panels, titles, places):
             _draw_boxes(ax, panel, methods, styles)
             ax.set_title(title, fontsize=8.5)
-        for i, ax in enumerate(axes):
             ax.set_yticks(np.arange(len(methods)), names)
             ax.set_ylim(len(methods) - 0.4, -0.6)
-            ax.tick_params(labelleft=i % columns == 0, labelbottom=i + columns >= len(panels), left=False)
-            if i + columns >= len(panels):
-                ax.set_xlabel("% of rivals beaten")
+            ax.tick_params(labelleft=leftmost, labelbottom=lowest, left=False)
+            ax.set_xlabel("% of rivals beaten" if lowest else "")
     return figure
 
 
@@ -112,14 +100,6 @@ def rank_diagram(
 
     The critical `difference` is drawn as a ruler; a bar joins the methods of each of the `groups`, which could not be
     told apart. Needs scikit-posthocs.
-
-    Examples
-    --------
-    >>> from sylvan.bench.plots import method_styles, rank_diagram
-    >>> ranks = {"a": 1.2, "b": 1.9, "c": 2.9}
-    >>> figure = rank_diagram(ranks, method_styles(list(ranks)), difference=1.0, groups=[["a", "b"], ["b", "c"]])
-    >>> len(figure.axes)
-    1
     """
     from scikit_posthocs import critical_difference_diagram  # noqa: PLC0415 (slow to import)
 
@@ -176,23 +156,12 @@ def lines(
 
     In the tables the index is the horizontal axis, a column is a method; NaN is left out. `ylabels` has names of the
     vertical axes by title; `whole` says that the horizontal axis counts things.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import lines, method_styles
-    >>> values = pd.DataFrame({"a": [0.9, 0.8], "b": [0.8, 0.75]}, index=[0.0, 0.5])
-    >>> figure = lines({"micro AUROC": values}, method_styles(["a", "b"]), xlabel="ILR")
-    >>> len(figure.axes)
-    1
     """
-    columns = max(1, min(columns, len(panels)))
-    rows = -(-len(panels) // columns)
     shown = [name for name in styles if any(name in frame for frame in panels.values())]
     margins = _Margins(left=0.6, bottom=0.5, between=0.6, above=0.55, legend=shown)
     with report_look():
-        figure, axes = _grid(rows, columns, (2.45, 1.8), margins, len(panels))
-        for i, ((title, frame), ax) in enumerate(zip(panels.items(), axes)):
+        figure, places = _grid(len(panels), columns, (2.45, 1.8), margins)
+        for (title, frame), (ax, _, lowest) in zip(panels.items(), places):
             for name in (name for name in styles if name in frame):
                 series = frame[name].dropna().sort_index()
                 style = styles[name]
@@ -204,8 +173,7 @@ def lines(
             ax.set_title(_wrap(title, 38))
             ax.set_ylabel((ylabels or {}).get(title, ""))
             ax.xaxis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
-            if i + columns >= len(panels):
-                ax.set_xlabel(printable(xlabel)[:60])
+            ax.set_xlabel(printable(xlabel)[:60] if lowest else "")
         _legend(figure, shown, styles, lines=True)
     return figure
 
@@ -217,15 +185,6 @@ def cost_scatter(
 
     `points` is indexed by method, with columns "seconds" and "quality". `best_low` says that a small quality is good,
     as with ranks; the axis is then turned round.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import cost_scatter, method_styles
-    >>> points = pd.DataFrame({"seconds": [1.0, 20.0], "quality": [1.8, 1.2]}, index=["a", "b"])
-    >>> figure = cost_scatter(points, method_styles(["a", "b"]), xlabel="s", ylabel="mean rank", best_low=True)
-    >>> figure.axes[0].get_xscale()
-    'log'
     """
     points = points[np.isfinite(points["seconds"]) & (points["seconds"] > 0) & np.isfinite(points["quality"])]
     with report_look():
@@ -263,25 +222,23 @@ def _log_ticks(ax: Axes) -> None:
     """Plain numbers; between the powers of ten only where there are few of them."""
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     low, high = ax.get_xlim()
-    if np.log10(high / low) < 2.2:
-        ax.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
-    else:
-        ax.xaxis.set_minor_formatter(lambda x, _: "")
+    told = "25" if np.log10(high / low) < 2.2 else ""
+    ax.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in told else "")
 
 
 def _name_points(ax: Axes, points: pd.DataFrame) -> None:
     """Put each name at the first free place around its point; a name that finds none is moved down until it does."""
     transform, inverse = ax.transData, ax.transData.inverted()
     dots = transform.transform(points[["seconds", "quality"]].to_numpy(float)) if len(points) else np.empty((0, 2))
-    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in dots]
+    taken = [Bbox.from_extents(x - 7, y - 7, x + 7, y + 7) for x, y in dots]
     for (x, y), name in sorted(zip(dots, points.index), key=lambda pair: -pair[0][1]):
         words = shorten(str(name))
         width, height = 7.4 * len(words) * ax.figure.dpi / 100, 14 * ax.figure.dpi / 100
         places = [(x + 9, y), (x - 9 - width, y), (x - width / 2, y + 14), (x - width / 2, y - 14)]
         places += [(x + 9, y + sign * step * 7) for step in range(1, 20) for sign in (-1, 1)]
         for left, middle in places:
-            box = (left, middle - height / 2, left + width, middle + height / 2)
-            if not any(_overlap(box, other) for other in taken) and left > ax.bbox.x0:
+            box = Bbox.from_bounds(left, middle - height / 2, width, height)
+            if not box.count_overlaps(taken) and left > ax.bbox.x0:
                 break
         taken.append(box)
         end = tuple(inverse.transform((left, middle)))
@@ -290,49 +247,32 @@ def _name_points(ax: Axes, points: pd.DataFrame) -> None:
         ax.annotate(words, start, xytext=end, va="center", fontsize=8.5, color="#222222", arrowprops=line)
 
 
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
 def published_scatter(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Style], *, columns: int = 3) -> Figure:
     """Our figures against published ones, one panel per measure; on the line they are equal.
 
     `panels` has by title the cells, with columns "method", "published" and "here".
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import method_styles, published_scatter
-    >>> cells = pd.DataFrame({"method": ["a", "a"], "published": [0.7, 0.9], "here": [0.71, 0.9]})
-    >>> figure = published_scatter({"micro F1": cells}, method_styles(["a"]))
-    >>> len(figure.axes)
-    1
     """
-    columns = max(1, min(columns, len(panels)))
-    rows = -(-len(panels) // columns)
     shown = [name for name in styles if any(name in set(cells["method"]) for cells in panels.values())]
     margins = _Margins(left=0.65, bottom=0.5, between=0.55, above=0.55, legend=shown)
     with report_look():
-        figure, axes = _grid(rows, columns, (2.5, 2.5), margins, len(panels))
-        for i, ((title, cells), ax) in enumerate(zip(panels.items(), axes)):
+        figure, places = _grid(len(panels), columns, (2.5, 2.5), margins)
+        for (title, cells), (ax, leftmost, lowest) in zip(panels.items(), places):
             cells = cells.dropna(subset=["published", "here"])
             values = cells[["published", "here"]].to_numpy(float)
             low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
             margin = 0.06 * (high - low) or 0.05
-            ax.plot([low - margin, high + margin], [low - margin, high + margin], color="#777777", linewidth=0.9)
+            limits = (low - margin, high + margin)
+            ax.plot(limits, limits, color="#777777", linewidth=0.9)
             for name in shown:
                 part = cells[cells["method"] == name]
                 ax.scatter(part["published"], part["here"], s=16, color=styles[name].colour, marker=styles[name].marker,
                            alpha=0.75, linewidths=0)  # fmt: skip
-            ax.set_xlim(low - margin, high + margin)
-            ax.set_ylim(low - margin, high + margin)
+            ax.set(xlim=limits, ylim=limits)
             ax.grid(**GRID)
             ax.locator_params(nbins=5)
             ax.set_title(_wrap(title, 38))
-            if i % columns == 0:
-                ax.set_ylabel("here")
-            if i + columns >= len(panels):
-                ax.set_xlabel("published")
+            ax.set_ylabel("here" if leftmost else "")
+            ax.set_xlabel("published" if lowest else "")
         _legend(figure, shown, styles, lines=False)
     return figure
 
@@ -355,20 +295,21 @@ class _Margins:
 
 
 def _grid(
-    rows: int, columns: int, panel: tuple[float, float], margins: _Margins, count: int
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels of a given size; the places after the last panel stay empty."""
+    count: int, columns: int, panel: tuple[float, float], margins: _Margins
+) -> tuple[Figure, list[tuple[Axes, bool, bool]]]:
+    """Return a figure with panels of a given size, row by row, and which of them are leftmost and lowest."""
+    columns = max(1, min(columns, count))
     step = (panel[0] + margins.between, panel[1] + margins.above)
     width = margins.left + columns * step[0] - margins.between + 0.12
-    legend = _legend_height(margins.legend, width)
-    height = max(rows, 1) * step[1] + margins.bottom + legend
+    legend = 0.19 * -(-len(margins.legend) // _legend_columns(margins.legend, width)) + 0.15 if margins.legend else 0.0
+    height = max(-(-count // columns), 1) * step[1] + margins.bottom + legend
     figure = _figure((width, height))
-    axes = []
+    places = []
     for i in range(count):
-        x = margins.left + (i % columns) * step[0]
-        y = height - (i // columns + 1) * step[1]
-        axes.append(figure.add_axes((x / width, y / height, panel[0] / width, panel[1] / height)))
-    return figure, axes
+        x, y = margins.left + (i % columns) * step[0], height - (i // columns + 1) * step[1]
+        ax = figure.add_axes((x / width, y / height, panel[0] / width, panel[1] / height))
+        places.append((ax, i % columns == 0, i + columns >= count))
+    return figure, places
 
 
 def _legend(figure: Figure, names: Sequence[str], styles: Mapping[str, Style], *, lines: bool) -> None:
@@ -388,10 +329,6 @@ def _legend(figure: Figure, names: Sequence[str], styles: Mapping[str, Style], *
 def _legend_columns(names: Sequence[str], width: float) -> int:
     longest = max((len(shorten(name)) for name in names), default=1)
     return max(1, min(len(names), int(width / (0.072 * longest + 0.62))))
-
-
-def _legend_height(names: Sequence[str], width: float) -> float:
-    return 0.19 * -(-len(names) // _legend_columns(names, width)) + 0.15 if names else 0.0
 
 
 def _friedman_note(p_value: float) -> str:

@@ -9,7 +9,8 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 
-from sylvan.bench.statistics import greater_is_better, summarise
+from sylvan.bench.statistics import summarise
+from sylvan.plotting.style import greater_is_better
 
 _PROTOCOLS = ("A", "B", "C", "D")
 _COLUMNS = ("dataset", "method", "measure", "value", "sd", "source")
@@ -17,19 +18,11 @@ _CELL = ["dataset", "method", "measure"]
 
 
 def published_figures(protocol_name: str) -> pd.DataFrame:
-    """Figures of the paper that a protocol follows.
+    """Figures of the paper that a protocol follows: CaFE-SLC and CaFE-FLA (A), LCForest (B), iMLDF (C), Siamese (D).
 
-    Parameters
-    ----------
-    protocol_name : {"A", "B", "C", "D"}
-        CaFE-SLC and CaFE-FLA (A), LCForest (B), iMLDF (C), Siamese deep forest (D).
-
-    Returns
-    -------
-    DataFrame
-        dataset, the protocol's factors (`ilr` in A and B; `points`, `pairs`, `trees` in D), method, measure,
-        value, sd and source (paper and table). A factor that the paper does not state is NaN, and so is sd. In D a
-        cell can stand in two tables, told apart by source: Table 8 repeats the best figures of the others.
+    The table has dataset, the protocol's factors (`ilr` in A and B; `points`, `pairs`, `trees` in D), method, measure,
+    value, sd and source (paper and table). A factor that the paper does not state is NaN, and so is sd. In D a cell can
+    stand in two tables, told apart by source: Table 8 repeats the best figures of the others.
 
     Examples
     --------
@@ -40,9 +33,8 @@ def published_figures(protocol_name: str) -> pd.DataFrame:
     [[0.177, 0.005]]
     """
     if protocol_name not in _PROTOCOLS:
-        raise ValueError(
-            f"no published figures of protocol {protocol_name!r}; there are some of: {', '.join(_PROTOCOLS)}"
-        )
+        known = ", ".join(_PROTOCOLS)
+        raise ValueError(f"no published figures of protocol {protocol_name!r}; there are some of: {known}")
     with files("sylvan.bench").joinpath("published", f"{protocol_name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, comment="#")
 
@@ -50,15 +42,9 @@ def published_figures(protocol_name: str) -> pd.DataFrame:
 def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Hold results against published figures, cell by cell.
 
-    A factor that the paper does not state (NaN) fits every value of ours, so that a figure may meet several cells;
-    a figure printed in two tables is compared once. Cells without a counterpart are left out.
-
-    Parameters
-    ----------
-    results_scores : DataFrame
-        Long table of scores, as in `sylvan.bench.statistics`; it must have the factors of `published`.
-    published : DataFrame
-        As `published_figures` returns it.
+    The long table of scores must have the factors of `published`. A factor that the paper does not state (NaN) fits
+    every value of ours, so that a figure may meet several cells; a figure printed in two tables is compared once. Cells
+    without a counterpart are left out.
 
     Returns
     -------

@@ -1,6 +1,5 @@
 """The score of each layer of a cascade."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -53,15 +52,9 @@ class LayerScoreDisplay(Display):
     kept_: Any
 
     def __init__(
-        self,
-        layers: Sequence[int] | np.ndarray,
-        scores: Sequence[float] | np.ndarray,
-        kept: int,
-        measure: str,
-        *,
-        given_scores: Sequence[float] | np.ndarray | None = None,
+        self, layers: Any, scores: Any, kept: int, measure: str, *, given_scores: Any = None,
         greater_is_better: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.layers = np.asarray(layers, dtype=int)
         self.scores = np.asarray(scores, dtype=float)
         self.kept = int(kept)

@@ -117,15 +117,7 @@ def report_look() -> Iterator[None]:
 
 
 def to_png(figure: "Figure", *, dpi: int = 110) -> bytes:
-    """Return a figure as PNG.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sylvan.plotting.style import to_png
-    >>> to_png(Figure())[1:4]
-    b'PNG'
-    """
+    """Return a figure as PNG."""
     from PIL import Image  # noqa: PLC0415 (comes with matplotlib)
 
     # Plots have few colours: a palette makes the file three times smaller and is not seen.
@@ -136,15 +128,7 @@ def to_png(figure: "Figure", *, dpi: int = 110) -> bytes:
 
 
 def to_svg(figure: "Figure") -> str:
-    """Return a figure as SVG, the same text for the same figure.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sylvan.plotting.style import to_svg
-    >>> to_svg(Figure()).rstrip().endswith("</svg>")
-    True
-    """
+    """Return a figure as SVG, the same text for the same figure."""
     svg = _save(figure, "svg", metadata={"Date": None, "Creator": None}).decode("utf-8")
     # Letters stay letters. DejaVu's are wide: those of other fonts fit where they fit.
     return svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")

@@ -62,13 +62,9 @@ class SuggestionPrecisionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, Y_true: Any) -> Self:
-        """Rank all candidates of a fitted model's training rows and compare them with the truth.
+        """Rank all candidates of a fitted DeepForestClassifier and compare them with the truth.
 
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier
-        Y_true : (n, n_labels), the true labels of the training rows
-            Cells that are NaN are left out.
+        `Y_true` has the true labels of the training rows; cells that are NaN are left out.
         """
         fitted = findings_of(model)
         n_candidates = int(fitted.labels.candidates.sum())
@@ -194,12 +190,8 @@ class CalibrationCurveDisplay(Display):
     def from_estimator(cls, model: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
         """Compare out-of-sample probabilities of the training rows with the labels that were recorded.
 
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier
-            Cells that are recorded as unknown are left out if other zeros are trusted; otherwise they cannot be told
-            from zeros, and count as such.
-        n_bins, strategy : see `from_predictions`
+        Cells that are recorded as unknown are left out if other zeros are trusted; otherwise they cannot be told from
+        zeros, and count as such. The bins are those of `from_predictions`.
         """
         fitted = findings_of(model)
         proba = asked(model, "oos_proba_", _WHO)
