@@ -12,6 +12,21 @@ what differs by less is a tie, not a difference.
 References
 ----------
 .. [1] J. Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
+
+Examples
+--------
+>>> import pandas as pd
+>>> from sylvan.bench.statistics import bonferroni_dunn, cliques, critical_difference, friedman, wilcoxon_pairs
+>>> wide = pd.DataFrame({"cafe": [0.9, 0.8, 0.7, 0.9], "mldf": [0.8, 0.7, 0.8, 0.7], "rf_et": [0.5, 0.6, 0.6, 0.6]})
+>>> result = friedman(wide, greater_is_better=True)
+>>> result.statistic, round(result.p, 3), result.average_ranks.to_dict()
+(6.5, 0.039, {'cafe': 1.25, 'mldf': 1.75, 'rf_et': 3.0})
+>>> cliques(result.average_ranks, critical_difference(3, 4))
+[('cafe', 'mldf'), ('mldf', 'rf_et')]
+>>> bonferroni_dunn(wide, "cafe", greater_is_better=True).table[["method", "difference", "significant"]].values.tolist()
+[['mldf', 0.5, False], ['rf_et', 1.75, True]]
+>>> wilcoxon_pairs(wide)[["method_a", "method_b", "n", "statistic", "p", "smallest_p"]].values[0].tolist()
+['cafe', 'mldf', 4, 2.0, 0.5, 0.125]
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,16 +74,6 @@ def dataset_means(scores: pd.DataFrame, measure: str, **factors: Any) -> pd.Data
     """One measure as data sets x methods: means over the repeats in which all methods have a value.
 
     Each factor that has several values needs one, such as `ilr=0.5`. Data sets without a complete repeat are left out.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.statistics import dataset_means
-    >>> scores = pd.DataFrame({
-    ...     "dataset": "flags", "ilr": [0.3, 0.3, 0.5], "repeat": 0, "method": ["cafe", "rf_et", "cafe"],
-    ...     "measure": "micro_f1", "value": [0.7, 0.6, 0.5]})
-    >>> dataset_means(scores, "micro_f1", ilr=0.3).to_dict("index")
-    {'flags': {'cafe': 0.7, 'rf_et': 0.6}}
     """
     rows = scores[scores["measure"] == measure]
     known = factors_of(scores)
@@ -118,16 +123,6 @@ def ranks(scores: pd.DataFrame) -> Ranks:
     ----------
     .. [1] P. Ilidio, R. Cerri, C. Vens, F. K. Nakano, "Deep forests with tree-embeddings and label imputation for
        weak-label learning", IJCNN 2024.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.statistics import ranks
-    >>> scores = pd.DataFrame({
-    ...     "dataset": "flags", "repeat": 0, "method": ["cafe", "mldf", "rf_et"],
-    ...     "measure": "hamming_loss", "value": [0.1, 0.3, 0.2]})
-    >>> ranks(scores).overall[["method", "rank", "percentile"]].values.tolist()
-    [['cafe', 1.0, 100.0], ['mldf', 3.0, 0.0], ['rf_et', 2.0, 50.0]]
     """
     by_dataset = dataset_ranks(scores)
     overall = average_ranks(by_dataset, [*factors_of(scores), "measure", "method"])
@@ -202,15 +197,6 @@ def friedman(wide: pd.DataFrame, *, greater_is_better: bool, correct_ties: bool 
     The variance is corrected for ties; `correct_ties=False` is the formula of Demšar's article. With fewer than 3
     methods or 2 data sets the numbers are NaN and `reason` says why. If all methods tie on all data sets the statistics
     are 0 and p is 1.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.statistics import friedman
-    >>> wide = pd.DataFrame({"cafe": [0.9, 0.8, 0.7, 0.9], "mldf": [0.8, 0.7, 0.8, 0.7], "rf_et": [0.5, 0.6, 0.6, 0.6]})
-    >>> result = friedman(wide, greater_is_better=True)
-    >>> result.statistic, round(result.p, 3), result.average_ranks.to_dict()
-    (6.5, 0.039, {'cafe': 1.25, 'mldf': 1.75, 'rf_et': 3.0})
     """
     ranked = _ranked(wide, greater_is_better)
     average, (n, k) = ranked.mean(), ranked.shape
@@ -242,14 +228,6 @@ def wilcoxon_pairs(wide: pd.DataFrame, *, zero_method: Literal["zsplit", "wilcox
         for a less that for b, relative to their sum; -1 to 1, positive where a has the greater values), p,
         p_adjusted (over all pairs of the table), smallest_p (2 / 2**n: with few data sets no p can be small).
         Without any difference p is 1; without any pair NaN.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.statistics import wilcoxon_pairs
-    >>> wide = pd.DataFrame({"cafe": [0.9, 0.8, 0.7, 0.9], "rf_et": [0.8, 0.6, 0.4, 0.5]})
-    >>> wilcoxon_pairs(wide)[["method_a", "method_b", "n", "statistic", "effect", "p", "smallest_p"]].values.tolist()
-    [['cafe', 'rf_et', 4, 0.0, 1.0, 0.125, 0.125]]
     """
     if zero_method not in ("zsplit", "wilcox"):
         raise ValueError(f"zero_method must be 'zsplit' or 'wilcox', got {zero_method!r}")
@@ -356,12 +334,6 @@ def critical_difference(
     """Difference of average ranks from which on two methods differ significantly; NaN of one method or no data set.
 
     "nemenyi" compares all pairs of methods, "bonferroni-dunn" all methods with one control.
-
-    Examples
-    --------
-    >>> from sylvan.bench.statistics import critical_difference
-    >>> round(critical_difference(4, 14), 2), round(critical_difference(4, 14, test="bonferroni-dunn"), 2)
-    (1.25, 1.17)
     """
     if test not in ("nemenyi", "bonferroni-dunn"):
         raise ValueError(f"test must be 'nemenyi' or 'bonferroni-dunn', got {test!r}")
@@ -391,17 +363,7 @@ class BonferroniDunn:
 def bonferroni_dunn(
     wide: pd.DataFrame, control: str, alpha: float = 0.05, *, greater_is_better: bool
 ) -> BonferroniDunn:
-    """Compare the average ranks of all methods with that of a control, one of them.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.statistics import bonferroni_dunn
-    >>> wide = pd.DataFrame({"sdf": [0.9] * 8, "rf_pairs": [0.8] * 8, "bagging_pairs": [0.7] * 8})
-    >>> result = bonferroni_dunn(wide, "sdf", greater_is_better=True)
-    >>> result.table[["method", "difference", "significant"]].values.tolist()
-    [['rf_pairs', 1.0, False], ['bagging_pairs', 2.0, True]]
-    """
+    """Compare the average ranks of all methods with that of a control, one of them."""
     if control not in wide.columns:
         raise ValueError(f"the control {control!r} is not among the methods: {', '.join(map(str, wide.columns))}")
     ranked = _ranked(wide, greater_is_better)
@@ -419,12 +381,6 @@ def cliques(average_ranks: Mapping[str, float] | pd.Series, cd: float) -> list[t
     """Maximal groups of methods whose average ranks differ by less than the critical difference.
 
     Groups of two or more, best rank first: the bars of a critical-difference diagram.
-
-    Examples
-    --------
-    >>> from sylvan.bench.statistics import cliques
-    >>> cliques({"cafe": 1.5, "mldf": 2.1, "rf_et": 3.0, "mlknn": 3.4}, cd=1.0)
-    [('cafe', 'mldf'), ('mldf', 'rf_et'), ('rf_et', 'mlknn')]
     """
     ordered = pd.Series(dict(average_ranks), dtype=float).sort_values(kind="stable")
     stops = [int((ordered - value < cd).sum()) for value in ordered]  # where the group that starts here ends

@@ -50,9 +50,8 @@ class RankDisplay(Display):
         self.ranks = pd.DataFrame(getattr(ranks, "by_dataset", ranks))
         missing = [name for name in _COLUMNS if name not in self.ranks]
         if missing:
-            raise ValueError(
-                f"ranks must be a table with columns {', '.join(_COLUMNS)}; missing: {', '.join(missing)}."
-            )
+            names = ", ".join(_COLUMNS)
+            raise ValueError(f"ranks must be a table with columns {names}; missing: {', '.join(missing)}.")
         if not len(self.ranks):
             raise ValueError("There are no ranks: no block has a score of every method.")
 

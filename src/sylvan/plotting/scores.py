@@ -54,17 +54,6 @@ def complete_blocks(scores: pd.DataFrame, methods: Sequence[str] | None = None) 
     A block is one data set, one value of each factor, one repeat and one measure, with a row of any method. A NaN is no
     value; a method twice in a block is an error. `methods` are those to compare (None: all of the table); rows of
     others are left out.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.plotting.scores import complete_blocks
-    >>> scores = pd.DataFrame({
-    ...     "dataset": "flags", "repeat": [0, 0, 1], "method": ["cafe", "rf_et", "cafe"],
-    ...     "measure": "micro_f1", "value": [0.7, 0.6, 0.8]})
-    >>> blocks = complete_blocks(scores)
-    >>> len(blocks.scores), blocks.n_dropped, blocks.dropped["missing"].tolist()
-    (2, 1, ['rf_et'])
     """
     chosen = tuple(dict.fromkeys(scores["method"] if methods is None else methods))
     keys = ["dataset", *factors_of(scores), "repeat", "measure"]
