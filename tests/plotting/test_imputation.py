@@ -14,7 +14,7 @@ def test_imputed_cells_are_counted_by_the_layer_that_first_filled_them(models, n
     model = getattr(models, name)
     display = ImputationHistoryDisplay.from_estimator(model)
     filled = np.asarray(model.imputed_labels_) - WEAK.to_numpy()
-    since = model._fitted.labels.since
+    since = model.labels_.state.since
     assert display.counts.shape == (model.n_layers_, Y.shape[1])
     assert display.counts.to_numpy().sum() == filled.sum() == model.history_["imputed"][model.n_layers_ - 1]
     for layer in range(1, model.n_layers_ + 1):
@@ -27,7 +27,7 @@ def test_imputed_cells_are_counted_by_the_layer_that_first_filled_them(models, n
 
 def test_fluid_imputation_gives_cells_up_again(models):
     """The test above is about cells that are filled in the end; here some are not."""
-    assert (models.fla._fitted.labels.since > 0).sum() > models.fla._fitted.labels.imputed.sum()
+    assert (models.fla.labels_.state.since > 0).sum() > models.fla.labels_.state.imputed.sum()
 
 
 def test_imputed_cells_drawn(models):

@@ -173,7 +173,7 @@ def test_calibration_says_what_to_expect(models):
     assert "true shares are higher" in CalibrationCurveDisplay.from_estimator(models.plain).note
     assert CalibrationCurveDisplay.from_estimator(models.digits).note is None
     shallow = fit(sylvan.slcforest(20, max_layers=1, random_state=0))
-    assert shallow._fitted.labels.imputed.any()  # but no layer has learnt it
+    assert shallow.labels_.state.imputed.any()  # but no layer has learnt it
     display = CalibrationCurveDisplay.from_estimator(shallow)
     assert "true shares are higher" in display.note
     assert display.plot().ax_.get_title().replace("\n", " ") == display.note
@@ -183,7 +183,7 @@ def test_calibration_errors():
     with pytest.raises(ValueError, match="shape"):
         CalibrationCurveDisplay.from_predictions([[1, 0]], [[0.5]])
     with pytest.raises(ValueError, match="0 and 1 only"):
-        CalibrationCurveDisplay.from_predictions([[2]], [[0.5]])
+        CalibrationCurveDisplay.from_predictions([[2, 0]], [[0.5, 0.5]])
     with pytest.raises(ValueError, match="between 0 and 1"):
         CalibrationCurveDisplay.from_predictions([[1]], [[1.5]])
     with pytest.raises(ValueError, match="no cell"):

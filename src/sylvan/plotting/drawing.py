@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import shorten
 from sylvan._validation import check_integer
+from sylvan.labels.findings import Findings
+from sylvan.labels.table import TargetForm, read_labels
 from sylvan.plotting.style import GRID
 
 # Names hold anything: a dollar sign starts no formula.
@@ -165,26 +166,25 @@ def asked(model: Any, name: str, who: str) -> Any:
         raise AttributeError(f"This {type(model).__name__} has no {name.lstrip('_')}. {who}") from None
 
 
-def findings_of(model: Any, who: str = _CASCADES) -> Any:
-    """Return what a fitted cascade knows of its labels (`sylvan.labels.findings.Fitted`)."""
-    return asked(model, "_fitted", who)
+def findings_of(model: Any) -> Findings:
+    """Return what a fitted cascade knows of the labels of its training rows."""
+    check_is_fitted(model)
+    if not hasattr(type(model), "labels_"):
+        raise AttributeError(f"This {type(model).__name__} has no findings. {_CASCADES}")
+    return model.labels_
 
 
-def read_truth(model: Any, Y: Any, n_rows: int, rows: pd.Index | None = None) -> np.ndarray:
-    """Return Y, as given to `fit`, by label: 0, 1 and, where unknown, NaN; of two classes the second is the label.
+def read_truth(form: TargetForm, Y: Any, n_rows: int, rows: pd.Index | None = None) -> np.ndarray:
+    """Return Y, as it is given to a fit of this form, by label: 0, 1 and, where unknown, NaN.
 
     Names of labels (and of rows, if given) count where the table and the model have the same ones, else positions.
     """
-    findings = findings_of(model)
-    if findings.kind != "multilabel":
-        truth = (np.asarray(Y).reshape(-1, 1) == np.asarray(model.classes_)[None, :]).astype(float)
-        truth = truth[:, 1:] if findings.kind == "binary" else truth
+    if form.has_labels:
+        truth = zero_one(_in_order(Y, form.label_names, rows))
+        if truth.shape[1] != form.n_labels:
+            raise ValueError(f"Y has {truth.shape[1]} labels, but the model was fitted with {form.n_labels}.")
     else:
-        truth = zero_one(_in_order(Y, findings.label_names, rows))
-        if truth.shape[1] != len(findings.label_names):
-            raise ValueError(
-                f"Y has {truth.shape[1]} labels, but the model was fitted with {len(findings.label_names)}."
-            )
+        truth = form.label_proba((np.asarray(Y).reshape(-1, 1) == form.classes[None, :]).astype(float))
     if len(truth) != n_rows:
         raise ValueError(f"Y has {len(truth)} rows, but {n_rows} are needed.")
     return truth
@@ -209,10 +209,9 @@ def _in_order(Y: Any, names: Sequence[Any], rows: pd.Index | None) -> Any:
 
 def zero_one(Y: Any) -> np.ndarray:
     """Return labels as an (n, n_labels) array of 0, 1 and, where unknown, NaN."""
-    if sparse.issparse(Y):
-        Y = Y.toarray()
-    labels = Y.to_numpy(float, na_value=np.nan) if isinstance(Y, (pd.DataFrame, pd.Series)) else np.array(Y, float)
-    labels = labels.reshape(len(labels), -1)
-    if not (np.isnan(labels) | (labels == 0) | (labels == 1)).all():
-        raise ValueError("Y must hold 0 and 1 only, or NaN for unknown cells.")
-    return labels
+    targets = read_labels(Y)
+    return (
+        targets.recorded.astype(float)
+        if targets.unknown is None
+        else np.where(targets.unknown, np.nan, targets.recorded)
+    )

@@ -76,11 +76,11 @@ class LabelFrequencyDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any, truth: Any = None) -> Self:
         """Take the estimates from a fitted DeepForestClassifier; `truth` as for the class."""
-        fitted = findings_of(model)
+        found = findings_of(model)
         frequency = asked(model, "label_frequency_", _WHO)
         if frequency is None:
             raise ValueError(_WHO)
-        return cls(frequency, fitted.label_names, fitted.labels.observed.sum(axis=0), model.label_bound_, truth)
+        return cls(frequency, found.label_names, found.recorded.sum(axis=0), model.label_bound_, truth)
 
     def _size(self) -> tuple[float, float]:
         return 7.0, 1.2 + 0.24 * max(min(len(self.label_names), 31), 4)

@@ -69,17 +69,15 @@ class ImputationHistoryDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
         """Take the counts from a fitted DeepForestClassifier with an imputer."""
-        from sylvan.labels.impute.keep import KeepLabels  # noqa: PLC0415 (imports numba, which is slow)
-
-        fitted = findings_of(model)
-        if isinstance(fitted.impute, KeepLabels):
+        found = findings_of(model)
+        if not getattr(model.decider_.impute, "imputes", True):
             raise ValueError(_NO_IMPUTER)
-        state = fitted.labels
+        state = found.state
         layers = range(1, model.n_layers_ + 1)
         counts = [(state.imputed & (state.since == layer)).sum(axis=0) for layer in layers]
-        columns = pd.Index(fitted.label_names, dtype=object, tupleize_cols=False)
+        columns = pd.Index(found.label_names, dtype=object, tupleize_cols=False)
         table = pd.DataFrame(np.array(counts), index=pd.Index(layers, name="layer"), columns=columns)
-        return cls(table, fitted.label_names, state.bound, state.observed.sum(axis=0))
+        return cls(table, found.label_names, state.bound, found.recorded.sum(axis=0))
 
     def _size(self) -> tuple[float, float]:
         return 7.0, 1.1 + 0.24 * max(min(len(self.label_names), 21), 4)

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sylvan.plotting.drawing import Display, add_legend, asked, findings_of, read_truth, tidy
+from sylvan.plotting.drawing import Display, add_legend, asked, read_truth, tidy
 from sylvan.plotting.style import COLOURS, GREY, PALE, measure_name
 
 _WHO = (
@@ -80,11 +80,12 @@ class LayerScoreDisplay(Display):
         history, kept = asked(model, "history_", _WHO), asked(model, "n_layers_", _WHO)
         if (X is None) != (Y is None):
             raise ValueError("X and Y belong together: give both, or none.")
-        measure = _measure_of(getattr(model, "cascade_", model))
+        measure = asked(getattr(model, "cascade_", model), "measure_", _WHO)
         given = None
         if X is not None:
             stages = asked(model, "staged_predict_proba", _NO_STAGES)(X)
-            given = [_score(measure, read_truth(model, Y, len(proba)), _by_label(model, proba)) for proba in stages]
+            form = model.decider_.form
+            given = [_score(measure, read_truth(form, Y, len(proba)), form.label_proba(proba)) for proba in stages]
         layers, scores = history["layer"].to_numpy(), history["score"].to_numpy()
         return cls(layers, scores, kept, measure.name, given_scores=given, greater_is_better=measure.greater_is_better)
 
@@ -125,18 +126,6 @@ class LayerScoreDisplay(Display):
         known = MEASURES.get(self.measure)
         greater = known.greater_is_better if self.greater_is_better is None and known else self.greater_is_better
         return "" if greater is None else f" ({'greater' if greater else 'smaller'} is better)"
-
-
-def _measure_of(cascade: Any) -> Any:
-    """Return the measure that layers were scored by."""
-    from sylvan.cascade.growth import make_plan  # noqa: PLC0415 (heavy)
-
-    return make_plan(cascade, findings_of(cascade, _WHO).kind).measure
-
-
-def _by_label(model: Any, proba: np.ndarray) -> np.ndarray:
-    """Return probabilities by label, two classes as one label."""
-    return proba[:, 1:] if findings_of(model).kind == "binary" else proba
 
 
 def _score(measure: Any, truth: np.ndarray, proba: np.ndarray) -> float:

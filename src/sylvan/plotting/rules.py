@@ -7,7 +7,7 @@ import pandas as pd
 
 from sylvan._messages import shorten
 from sylvan._validation import check_integer
-from sylvan.plotting.drawing import Display, asked, findings_of, n_shown, name_columns, name_rows
+from sylvan.plotting.drawing import Display, asked, n_shown, name_columns, name_rows
 
 _WHO = "Cascades with augment=Interactions(...), as those of sylvan.imldf(), have rules."
 
@@ -70,7 +70,7 @@ class InteractionMatrixDisplay(Display):
 
         check_integer("max_rules", max_rules, 1)
         rules = asked(model, "interactions_", _WHO)
-        names = findings_of(model).label_names
+        names = model.decider_.form.label_names
         # In the order of interactions_: layer by layer, and within a layer by who found them.
         found = [part for one in model.layers_ for part in parts_of(one.augment) if hasattr(part, "describe")]
         shares = [part.label_counts_ / np.maximum(part.support_, 1)[:, None] - part.label_rates_ for part in found]

@@ -8,10 +8,9 @@ import pandas as pd
 
 from sylvan._validation import check_choice, check_integer
 from sylvan.labels.suggestions import row_names
-from sylvan.plotting.drawing import Display, add_legend, asked, findings_of, read_truth, tidy, zero_one
+from sylvan.plotting.drawing import Display, add_legend, findings_of, read_truth, tidy, zero_one
 from sylvan.plotting.style import COLOURS, GREY, PALE
 
-_WHO = "Cascades suggest labels: DeepForestClassifier, as sylvan.slcforest() and others make."
 _MOST_POINTS = 500  # of a line: more are not seen, and make files large
 # A model of recorded labels alone says how often labels are recorded: its curve may well follow the diagonal.
 _BELOW = "Positives are missing from the recorded labels: the curve lies below the diagonal by design."
@@ -66,14 +65,13 @@ class SuggestionPrecisionDisplay(Display):
 
         `Y_true` has the true labels of the training rows; cells that are NaN are left out.
         """
-        fitted = findings_of(model)
-        n_candidates = int(fitted.labels.candidates.sum())
-        listed = asked(model, "suggest_labels", _WHO)(top=n_candidates)
+        found = findings_of(model)
+        listed = found.suggest(top=int(found.state.candidates.sum()))
         if not len(listed):
             raise ValueError("This model has no candidates: zeros are trusted, or the target has several classes.")
-        truth = read_truth(model, Y_true, len(fitted.rows), fitted.rows)
-        rows = fitted.rows.get_indexer(pd.Index(listed["row"]))
-        names = pd.Index(fitted.label_names, dtype=object, tupleize_cols=False)
+        truth = read_truth(found.form, Y_true, len(found.rows), found.rows)
+        rows = found.rows.get_indexer(pd.Index(listed["row"]))
+        names = pd.Index(found.label_names, dtype=object, tupleize_cols=False)
         return cls._of_cells(truth[rows, names.get_indexer(pd.Index(listed["label"], dtype=object))])
 
     @classmethod
@@ -193,17 +191,14 @@ class CalibrationCurveDisplay(Display):
         Cells that are recorded as unknown are left out if other zeros are trusted; otherwise they cannot be told from
         zeros, and count as such. The bins are those of `from_predictions`.
         """
-        fitted = findings_of(model)
-        proba = asked(model, "oos_proba_", _WHO)
-        state = fitted.labels
-        labels = state.observed.astype(float)
-        known = state.observed | ~state.candidates
-        if (known & ~state.observed).any():  # some zeros are trusted: the candidates are the unknown cells
-            labels[~known] = np.nan
-        proba = proba[:, 1:] if fitted.kind == "binary" else proba
+        found = findings_of(model)
+        state = found.state
+        # Where some zeros are trusted, the candidates are the unknown cells.
+        labels = np.where(state.candidates & found.trusts_zeros, np.nan, found.recorded)
+        proba = found.form.label_proba(found.oos_proba)
         display = cls.from_predictions(labels, proba, n_bins=n_bins, strategy=strategy)
         if state.candidates.any():  # what the last layer imputed, nobody has learnt
-            below = fitted.calibration is not None or (state.imputed & (state.since < state.layer)).any()
+            below = found.grown.calibrated or (state.imputed & (state.since < state.layer)).any()
             display.note = _BELOW if below else _HIGHER
         return display
 
