@@ -41,15 +41,7 @@ class DataFacts(NamedTuple):
 
 
 def data_facts(protocol: Protocol, dataset: str) -> DataFacts:
-    """Read a data set and say what it is.
-
-    Examples
-    --------
-    >>> from sylvan.bench import load_protocol
-    >>> from sylvan.bench.data import data_facts
-    >>> data_facts(load_protocol("A"), "digit_attributes")[:4]
-    ('digit_attributes', 1797, 64, 8)
-    """
+    """Read a data set and say what it is."""
     X, Y = _data(protocol, dataset, None)
     n_labels = Y.shape[1] if Y.ndim == 2 else len(np.unique(Y))
     return DataFacts(dataset, len(Y), X.shape[1], n_labels, _fingerprint(X, Y))
@@ -63,16 +55,7 @@ def _fingerprint(X: Any, Y: np.ndarray) -> str:
 
 
 def derive_seed(seed: int, *parts: object) -> int:
-    """Return a seed that depends on the parts and on nothing else: not on order, time or number of workers.
-
-    Examples
-    --------
-    >>> from sylvan.bench.data import derive_seed
-    >>> derive_seed(0, "split", "emotions") == derive_seed(0, "split", "emotions")
-    True
-    >>> derive_seed(0, "split", "emotions") == derive_seed(0, "split", "flags")
-    False
-    """
+    """Return a seed that depends on the parts and on nothing else: not on order, time or number of workers."""
     text = "\0".join(map(str, (seed, *parts)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") >> 1
 
@@ -86,15 +69,6 @@ def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sa
     """Return the training and test data of a cell: the same for all methods.
 
     With a fingerprint, data that is not the same as when it was taken is refused.
-
-    Examples
-    --------
-    >>> from sylvan.bench import load_protocol
-    >>> from sylvan.bench.data import sample
-    >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"])
-    >>> drawn = sample(protocol, protocol.cells()[0])
-    >>> drawn.X.shape[1], drawn.X_test.shape[1], drawn.Y.shape[1] == drawn.Y_test.shape[1]
-    (64, 64, True)
     """
     X, Y = _data(protocol, cell.dataset, fingerprint)
     factors = dict(cell.factors)

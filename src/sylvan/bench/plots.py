@@ -8,6 +8,7 @@ number of panels in a row.
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -283,8 +284,7 @@ def _figure(size: tuple[float, float]) -> Figure:
     return figure
 
 
-@dataclass(frozen=True)
-class _Margins:
+class _Margins(NamedTuple):
     """Room around panels, in inches: sizes are known beforehand, and layout engines are slow with many panels."""
 
     left: float

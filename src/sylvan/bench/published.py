@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan.bench.statistics import summarise
+from sylvan.plotting.scores import same_level
 from sylvan.plotting.style import greater_is_better
 
 _PROTOCOLS = ("A", "B", "C", "D")
@@ -72,7 +73,7 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     names = {"value": "theirs", "sd": "theirs_sd"} | {name: f"theirs_{name}" for name in factors}
     table = ours.merge(published.rename(columns=names), on=_CELL)
     for name in factors:
-        table = table[_fits(table[name], table[f"theirs_{name}"])]
+        table = table[table[f"theirs_{name}"].isna() | same_level(table[name], table[f"theirs_{name}"])]
     keys = [name for name in ours.columns if name not in ("ours", "ours_sd", "n")]
     table = table.drop_duplicates([*keys, "theirs"]).reset_index(drop=True)
     better = np.where([greater_is_better(name) for name in table["measure"]], 1.0, -1.0)
@@ -80,11 +81,3 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     unit = table[["ours_sd", "theirs_sd"]].astype(float).max(axis=1)
     table["sds"] = table["gain"] / unit.where(unit > 0)
     return table[[*keys, "ours", "ours_sd", "n", "theirs", "theirs_sd", "gain", "sds", "source"]]
-
-
-def _fits(ours: pd.Series, theirs: pd.Series) -> pd.Series:
-    if pd.api.types.is_numeric_dtype(ours) and pd.api.types.is_numeric_dtype(theirs):
-        equal = np.isclose(ours.to_numpy(dtype=float), theirs.to_numpy(dtype=float))
-    else:
-        equal = (ours == theirs).to_numpy(dtype=bool)
-    return theirs.isna() | equal

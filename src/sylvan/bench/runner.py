@@ -23,7 +23,7 @@ def run(
     protocol: Protocol, out: str | os.PathLike[str], *, n_jobs: int = 1, retry: bool = False,
     progress: Callable[["Progress"], None] | None = None, command: str = "",
 ) -> Results:  # fmt: skip
-    """Run what is not yet in the file; figures do not depend on `n_jobs`, on the order or on interruptions.
+    """Run what is not yet in the file, and return all of it; figures do not depend on `n_jobs`, on the order or on interruptions.
 
     Parameters
     ----------
@@ -33,11 +33,6 @@ def run(
     retry : whether to run failed cells again
     progress : called before the first and after each cell
     command : kept in the file, for the report
-
-    Returns
-    -------
-    Results
-        Of the whole file.
 
     Examples
     --------
@@ -186,14 +181,7 @@ def print_progress(watch: Progress, file: Any = None) -> None:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a length of time for people.
-
-    Examples
-    --------
-    >>> from sylvan.bench.runner import format_seconds
-    >>> format_seconds(75), format_seconds(7300), format_seconds(float("nan"))
-    ('1:15', '2:01:40', '?')
-    """
+    """Return a length of time for people."""
     if np.isnan(seconds):
         return "?"
     minutes, rest = divmod(round(seconds), 60)

@@ -47,6 +47,7 @@ from sylvan.plotting.scores import (
     dataset_ranks,
     factors_of,
     rank_rows,
+    same_level,
 )
 from sylvan.plotting.style import greater_is_better
 
@@ -80,7 +81,7 @@ def dataset_means(scores: pd.DataFrame, measure: str, **factors: Any) -> pd.Data
     for name, value in factors.items():
         if name not in known:
             raise ValueError(f"no factor {name!r} in the scores; factors are: {', '.join(known) or 'none'}")
-        rows = rows[_equal(rows[name], value)]
+        rows = rows[same_level(rows[name], value)]
     for name in known:
         found = rows[name].unique().tolist()
         if len(found) > 1:
@@ -90,13 +91,6 @@ def dataset_means(scores: pd.DataFrame, measure: str, **factors: Any) -> pd.Data
     values.index = pd.Index(blocks.scores["dataset"].unique(), name="dataset")
     values.columns.name = "method"
     return values
-
-
-def _equal(column: pd.Series, value: Any) -> pd.Series:
-    """Equality in which 0.3 is also 3 * 0.1, and NaN is NaN."""
-    if isinstance(value, int | float | np.number) and pd.api.types.is_numeric_dtype(column):
-        return pd.Series(np.isclose(column.to_numpy(dtype=float), float(value), equal_nan=True), index=column.index)
-    return column == value
 
 
 @dataclass(frozen=True)

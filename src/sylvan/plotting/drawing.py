@@ -21,12 +21,7 @@ _CASCADES = (
 
 
 class Display:
-    """Numbers that can be drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : the axes and the figure of the last `plot`
-    """
+    """Numbers that can be drawn; `plot` sets `ax_` and `figure_`, the axes and the figure, as in all displays."""
 
     ax_: Any
     figure_: Any
@@ -47,7 +42,7 @@ class Display:
         ax : matplotlib Axes, optional
             Where to draw; None makes a figure.
         **options
-            What the class describes under "Options of plot"; all others go to matplotlib's own function.
+            What the class describes as options of plot; all others go to matplotlib's own function.
 
         Returns
         -------

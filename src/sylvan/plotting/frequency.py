@@ -19,6 +19,10 @@ _WHO = (
 class LabelFrequencyDisplay(Display):
     """Estimated share c of each label's positives that were recorded, with the counts behind it.
 
+    Options of plot: of more labels than `max_labels`, those with most recorded positives are drawn, by falling number
+    (None: 30, or fewer if the given axes have no room for them); others are for the points of the estimates, as in
+    `Axes.scatter`.
+
     Parameters
     ----------
     frequency : (n_labels,) estimates of c = P(recorded | present); NaN where there is none
@@ -30,16 +34,9 @@ class LabelFrequencyDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     points_ : the estimates that rest on ten recorded positives or more
     guesses_ : the other estimates
     truth_ : the true values, or None
-
-    Notes
-    -----
-    Options of plot: of more labels than `max_labels`, those with most recorded positives are drawn, by falling number
-    (None: 30, or fewer if the given axes have no room for them); others are for the points of the estimates, as in
-    `Axes.scatter`.
 
     Examples
     --------
@@ -48,10 +45,6 @@ class LabelFrequencyDisplay(Display):
     >>> display.plot().ax_.get_xlabel()
     'Estimated share of positives that were recorded (c)'
     """
-
-    points_: Any
-    guesses_: Any
-    truth_: Any
 
     def __init__(
         self, frequency: Any, label_names: Sequence[Any], observed: Any, bound: Any, truth: Any = None

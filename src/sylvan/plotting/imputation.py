@@ -23,6 +23,10 @@ class ImputationHistoryDisplay(Display):
     the bar is the estimated number of all its positives. (`FluidLabelAddition` estimates it anew in each layer, from
     labels that include its own, and does not stop there.)
 
+    Labels with most imputed cells are drawn first. Options of plot: of more labels than `max_labels`, the others are
+    summed up in a line (None: 20, or fewer if the given axes have no room for them); others are for the bars of imputed
+    cells, as in `Axes.barh`.
+
     Parameters
     ----------
     counts : DataFrame, layers x labels
@@ -34,15 +38,8 @@ class ImputationHistoryDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     bars_ : list of bar containers, one for each layer or group of layers
     bound_ : the marks of the bounds, or None
-
-    Notes
-    -----
-    Labels with most imputed cells are drawn first. Options of plot: of more labels than `max_labels`, the others are
-    summed up in a line (None: 20, or fewer if the given axes have no room for them); others are for the bars of imputed
-    cells, as in `Axes.barh`.
 
     Examples
     --------
@@ -53,9 +50,6 @@ class ImputationHistoryDisplay(Display):
     >>> [name.get_text() for name in display.ax_.get_yticklabels()]
     ['cat', 'dog']
     """
-
-    bars_: list[Any]
-    bound_: Any
 
     def __init__(self, counts: pd.DataFrame, label_names: Sequence[Any], bound: Any, observed: Any = None) -> None:
         self.counts = pd.DataFrame(counts)

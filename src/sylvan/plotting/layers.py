@@ -16,6 +16,8 @@ _NO_STAGES = "To score given data, a model must have staged_predict_proba, as a 
 class LayerScoreDisplay(Display):
     """Score of each layer of a cascade, with the last layer that was kept.
 
+    Options of plot are for the line of out-of-sample scores, as in `Axes.plot`.
+
     Parameters
     ----------
     layers : (n,) numbers of the layers grown
@@ -31,13 +33,8 @@ class LayerScoreDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     line_, given_line_ : the lines; `given_line_` is None without given data
     kept_ : the mark of the last kept layer
-
-    Notes
-    -----
-    Options of plot are for the line of out-of-sample scores, as in `Axes.plot`.
 
     Examples
     --------
@@ -46,10 +43,6 @@ class LayerScoreDisplay(Display):
     >>> display.ax_.get_ylabel()
     'micro AUROC (greater is better)'
     """
-
-    line_: Any
-    given_line_: Any
-    kept_: Any
 
     def __init__(
         self, layers: Any, scores: Any, kept: int, measure: str, *, given_scores: Any = None,
@@ -68,14 +61,10 @@ class LayerScoreDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, Y: Any = None) -> Self:
-        """Take the scores from a fitted cascade.
+        """Take the scores from a fitted DeepForestClassifier or SiameseDeepForest.
 
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier or SiameseDeepForest
-        X, Y : data, optional
-            Scored as well, after each of the kept layers. Y as in `fit`: labels (unknown cells are left out where the
-            measure allows, else they count as 0) or classes.
+        X and Y are scored as well, after each of the kept layers. Y is as in `fit`: labels (unknown cells are left out
+        where the measure allows, else they count as 0) or classes.
         """
         history, kept = asked(model, "history_", _WHO), asked(model, "n_layers_", _WHO)
         if (X is None) != (Y is None):

@@ -43,9 +43,6 @@ class RankDisplay(Display):
     (['cafe', 'rf_et'], 'micro AUROC')
     """
 
-    axes_: list[Any]
-    boxes_: dict[str, Any]
-
     def __init__(self, ranks: Any) -> None:
         self.ranks = pd.DataFrame(getattr(ranks, "by_dataset", ranks))
         missing = [name for name in _COLUMNS if name not in self.ranks]
@@ -59,13 +56,8 @@ class RankDisplay(Display):
     def from_scores(cls, scores: pd.DataFrame, *, names: Mapping[str, str] | None = None) -> Self:
         """Rank methods within each repeat and average over repeats.
 
-        Parameters
-        ----------
-        scores : DataFrame
-            Long table: dataset, repeat, method, measure, value, and factors. For each measure, repeats count in which
-            all methods that have any score of it have one.
-        names : mapping of str to str, optional
-            Names of methods to be printed.
+        The long table has dataset, repeat, method, measure, value, and factors. For each measure, repeats count in
+        which all methods that have any score of it have one. `names` are those of methods to be printed.
         """
         finite = scores[np.isfinite(scores["value"].astype(float))]
         parts = [dataset_ranks(part) for _, part in finite.groupby("measure", sort=False)]
@@ -101,17 +93,9 @@ class RankDisplay(Display):
         return 1.6 + 2.3 * columns, rows * (0.9 + 0.25 * max(len(self.methods), 2))
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the boxes.
+        """Draw the boxes; options are as in `Axes.boxplot`.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or list of them, optional
-            Where to draw: axes for each measure, or one, whose place is then shared by the panels. None makes a figure.
-        **kwargs : as in `Axes.boxplot`
-
-        Returns
-        -------
-        self
+        `ax` has axes for each measure, or one, whose place is then shared by the panels. None makes a figure.
         """
         own = ax is None
         self.axes_ = self._panels(ax)

@@ -15,6 +15,11 @@ _WHO = "Cascades with augment=Interactions(...), as those of sylvan.imldf(), hav
 class InteractionMatrixDisplay(Display):
     """How much more, or less, frequent each label is where a rule holds than in all rows.
 
+    A label is red where it is more frequent, blue where it is rarer. Options of plot: of more labels than `max_labels`,
+    those with the greatest differences are drawn (None: 40, or fewer if the given axes have no room for them);
+    `rule_width` characters of a rule are written (None: 60 in a figure of its own, 24 on given axes); `colorbar=False`
+    leaves out the scale; others are as in `Axes.imshow`.
+
     Parameters
     ----------
     differences : DataFrame, rules x labels
@@ -24,16 +29,8 @@ class InteractionMatrixDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     image_ : the matrix
     colorbar_ : its scale
-
-    Notes
-    -----
-    A label is red where it is more frequent, blue where it is rarer. Options of plot: of more labels than `max_labels`,
-    those with the greatest differences are drawn (None: 40, or fewer if the given axes have no room for them);
-    `rule_width` characters of a rule are written (None: 60 in a figure of its own, 24 on given axes); `colorbar=False`
-    leaves out the scale; others are as in `Axes.imshow`.
 
     Examples
     --------
@@ -45,9 +42,6 @@ class InteractionMatrixDisplay(Display):
     ['1.1  ears > 3 and tail > 2', '1.2  ears <= 3']
     """
 
-    image_: Any
-    colorbar_: Any
-
     def __init__(self, differences: pd.DataFrame, rules: Any) -> None:
         self.differences = pd.DataFrame(differences)
         self.rules = [str(rule) for rule in rules]
@@ -56,15 +50,9 @@ class InteractionMatrixDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, max_rules: int = 20, *, layer: int | None = None) -> Self:
-        """Take the most stable rules from a fitted model.
+        """Take the most stable rules from a fitted cascade with `Interactions`, as those of `sylvan.imldf`.
 
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier with `Interactions`, as those of `sylvan.imldf`
-        max_rules : int, default=20
-            Most rules to take.
-        layer : int, optional
-            Take rules of this layer only. Those of layer 1 are about the features alone.
+        `layer` takes rules of this layer only. Those of layer 1 are about the features alone.
         """
         from sylvan.cascade.contracts import parts_of  # noqa: PLC0415 (imports numba, which is slow)
 

@@ -7,6 +7,7 @@ repeat and one measure.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,13 @@ def by_method(rows: pd.DataFrame, keys: list[str], methods: Sequence[str]) -> tu
     heads = rows[keys].assign(block=block).drop_duplicates("block").set_index("block").sort_index()
     values = rows.assign(block=block).pivot(index="block", columns="method", values="value")
     return heads, values.reindex(columns=list(methods)).astype(float)
+
+
+def same_level(column: pd.Series, other: Any) -> pd.Series:
+    """Say where levels of a factor are equal; 0.3 is also 3 * 0.1, and NaN is NaN."""
+    if pd.api.types.is_numeric_dtype(column) and pd.api.types.is_numeric_dtype(np.asarray(other)):
+        return pd.Series(np.isclose(column.to_numpy(float), np.asarray(other, float), equal_nan=True), column.index)
+    return column == other
 
 
 @dataclass(frozen=True)
@@ -81,12 +89,8 @@ def average_ranks(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 def dataset_ranks(scores: pd.DataFrame) -> pd.DataFrame:
     """Rank methods within each block that has a value of all of them, and average over repeats.
 
-    The percentile rank is the percentage of other methods that are outperformed, a tie counting half.
-
-    Returns
-    -------
-    DataFrame
-        dataset, factors, measure, method, rank (1 is best), percentile (100 is best), n (repeats).
+    The table has dataset, factors, measure, method, rank (1 is best), percentile (the percentage of other methods that
+    are outperformed, a tie counting half), n (repeats).
     """
     factors = factors_of(scores)
     methods = list(dict.fromkeys(scores["method"]))

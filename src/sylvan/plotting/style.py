@@ -27,21 +27,11 @@ _ACRONYMS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "I
 #: Measures that are not of tables of labels: of pairs, and of label frequencies.
 _GREATER = {"accuracy": True, "auroc": True, "frequency_error": False, "frequency_covered": True}
 _RC: dict[str, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "sylvan",
-    "text.usetex": False,
-    "text.parse_math": False,
-}
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9,
+    "axes.titlesize": 9.5, "axes.labelsize": 9, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.linewidth": 0.8, "figure.facecolor": "white", "savefig.facecolor": "white",
+    "svg.fonttype": "none", "svg.hashsalt": "sylvan", "text.usetex": False, "text.parse_math": False,
+}  # fmt: skip
 _KEPT = {"backend", "backend_fallback", "interactive", "toolbar", "timezone"}
 
 
@@ -55,14 +45,7 @@ class Style:
 
 
 def method_styles(methods: Sequence[str]) -> dict[str, Style]:
-    """Give each method a colour, a marker and a line, by its position alone.
-
-    Examples
-    --------
-    >>> from sylvan.plotting.style import method_styles
-    >>> method_styles(["rf_et", "cafe"])["cafe"].colour
-    '#D55E00'
-    """
+    """Give each method a colour, a marker and a line, by its position alone."""
     return {
         method: Style(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)], LINES[i % len(LINES)])
         for i, method in enumerate(methods)
@@ -82,14 +65,7 @@ def measure_name(measure: str) -> str:
 
 
 def greater_is_better(measure: str) -> bool:
-    """Return the direction of a measure of `sylvan.measures`, of label frequencies, or of pairs.
-
-    Examples
-    --------
-    >>> from sylvan.plotting.style import greater_is_better
-    >>> greater_is_better("accuracy"), greater_is_better("hamming_loss")
-    (True, False)
-    """
+    """Return the direction of a measure of `sylvan.measures`, of label frequencies, or of pairs."""
     from sylvan.measures import get_measure  # noqa: PLC0415 (imports scipy.stats, which is slow)
 
     return _GREATER[measure] if measure in _GREATER else get_measure(measure).greater_is_better

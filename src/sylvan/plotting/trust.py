@@ -20,6 +20,8 @@ _HIGHER = "Judged by the recorded labels: if positives are missing, true shares 
 class SuggestionPrecisionDisplay(Display):
     """How many of the k best suggestions are right, when the truth is known.
 
+    Options of plot are for the line of precision, as in `Axes.plot`.
+
     Parameters
     ----------
     ranks : (n,) lengths k of the list, from 1
@@ -30,12 +32,7 @@ class SuggestionPrecisionDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     precision_, recall_, base_ : the lines
-
-    Notes
-    -----
-    Options of plot are for the line of precision, as in `Axes.plot`.
 
     Examples
     --------
@@ -46,10 +43,6 @@ class SuggestionPrecisionDisplay(Display):
     >>> display.precision.round(2).tolist(), display.recall.tolist()
     ([1.0, 0.5, 0.67], [0.5, 0.5, 1.0])
     """
-
-    precision_: Any
-    recall_: Any
-    base_: Any
 
     def __init__(self, ranks: Any, precision: Any, recall: Any, base_rate: float) -> None:
         self.ranks = np.asarray(ranks, dtype=int)
@@ -76,18 +69,12 @@ class SuggestionPrecisionDisplay(Display):
 
     @classmethod
     def from_predictions(cls, suggestions: pd.DataFrame, Y_true: Any, Y_observed: Any = None) -> Self:
-        """Compare a list of suggestions with the truth.
+        """Compare a list of suggestions, as `suggest_labels` returns it, best first, with the truth.
 
-        Parameters
-        ----------
-        suggestions : DataFrame
-            As `suggest_labels` returns it, best first.
-        Y_true : (n, n_labels)
-            The table the suggestions were made for, complete; see `sylvan.apply_suggestions` for how cells are found.
-            Cells that are NaN are left out.
-        Y_observed : (n, n_labels), optional
-            The table the model was given. With it, base rate and recall count all cells that are not 1 there; without
-            it, those of the list, which should then have all candidates.
+        `Y_true` is the table the suggestions were made for, complete; see `sylvan.apply_suggestions` for how cells are
+        found. Cells that are NaN are left out. With `Y_observed`, the table the model was fitted with, base rate and
+        recall count all cells that are not 1 there; without it, those of the list, which should then have all
+        candidates.
         """
         for column in ("row", "label"):
             if column not in getattr(suggestions, "columns", ()):
@@ -147,6 +134,8 @@ class CalibrationCurveDisplay(Display):
     On the diagonal, probabilities mean what they say. If positives are missing from the labels, and the model has made
     up for them, by imputed labels say, the curve lies below it by design: fewer are recorded than there are.
 
+    Options of plot are for the curve, as in `Axes.plot`.
+
     Parameters
     ----------
     predicted : (n_bins,) mean probability of the cells in each bin
@@ -157,13 +146,8 @@ class CalibrationCurveDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     line_ : the curve
     bars_ : the numbers of cells, as bars at the bottom
-
-    Notes
-    -----
-    Options of plot are for the curve, as in `Axes.plot`.
 
     Examples
     --------
@@ -172,9 +156,6 @@ class CalibrationCurveDisplay(Display):
     >>> display.predicted.round(2).tolist(), display.observed.tolist(), display.counts.tolist()
     ([0.15, 0.8], [0.0, 1.0], [2, 2])
     """
-
-    line_: Any
-    bars_: Any
 
     def __init__(self, predicted: Any, observed: Any, counts: Any, *, note: str | None = None) -> None:
         self.predicted = np.asarray(predicted, dtype=float)
@@ -204,16 +185,9 @@ class CalibrationCurveDisplay(Display):
 
     @classmethod
     def from_predictions(cls, Y: Any, proba: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
-        """Compare probabilities with labels.
+        """Compare probabilities with labels of the same shape, (n, n_labels) or (n,) of 0/1; NaN is left out.
 
-        Parameters
-        ----------
-        Y : (n, n_labels) or (n,) of 0/1
-            Cells that are NaN are left out.
-        proba : probabilities, of the same shape
-        n_bins : int, default=10
-        strategy : "uniform" or "quantile", default="uniform"
-            Bins of equal width, or with equal numbers of cells. Empty bins are left out.
+        `n_bins` bins have equal width ("uniform") or equal numbers of cells ("quantile"); empty ones are left out.
         """
         check_integer("n_bins", n_bins, 1)
         check_choice("strategy", strategy, ("uniform", "quantile"))

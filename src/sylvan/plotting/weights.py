@@ -17,6 +17,9 @@ _WHO = (
 class TreeWeightsDisplay(Display):
     """Weights of the trees of each forest, sorted, in multiples of the weight they would have if all were equal.
 
+    A line is a forest: colours are layers, kinds of line are forests of a layer. Options of plot are for all lines of
+    forests, as in `Axes.plot`.
+
     Parameters
     ----------
     weights : list of (n_trees,) arrays
@@ -26,14 +29,8 @@ class TreeWeightsDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     lines_ : list of the lines, one for each forest
     equal_ : the line of equal weights
-
-    Notes
-    -----
-    A line is a forest: colours are layers, kinds of line are forests of a layer. Options of plot are for all lines of
-    forests, as in `Axes.plot`.
 
     Examples
     --------
@@ -44,9 +41,6 @@ class TreeWeightsDisplay(Display):
     >>> len(display.plot().lines_)
     1
     """
-
-    lines_: list[Any]
-    equal_: Any
 
     def __init__(
         self, weights: Sequence[Any], layers: Sequence[int] | None = None, forests: Sequence[int] | None = None

@@ -123,9 +123,8 @@ class DBPNN(LabelLearner):
         check_number("rbm_learning_rate", self.rbm_learning_rate, 0.0, open_low=True)
         check_integer("rbm_iter", self.rbm_iter, 1)
         if self.pretrain and self.activation != "logistic":
-            raise ValueError(
-                f"pretrain=True needs activation='logistic', which Boltzmann machines have, got {self.activation!r}."
-            )
+            have = "activation='logistic', which Boltzmann machines have"
+            raise ValueError(f"pretrain=True needs {have}, got {self.activation!r}.")
         return hidden
 
     def _learn_machines(self, X: np.ndarray, hidden: tuple[int, ...], rng: np.random.RandomState) -> list[Any]:
