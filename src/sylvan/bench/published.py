@@ -47,12 +47,9 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     every value of ours, so that a figure may meet several cells; a figure printed in two tables is compared once. Cells
     without a counterpart are left out.
 
-    Returns
-    -------
-    DataFrame
-        dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of repeats),
-        theirs, theirs_sd; gain (positive where ours is better, whatever the direction); sds (the gain in units of
-        the larger of the two deviations, NaN if there is none or it is 0); source.
+    The result has dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of
+    repeats), theirs, theirs_sd; gain (positive where ours is better, whatever the direction); sds (the gain in units
+    of the larger of the two deviations, NaN if there is none or it is 0); source.
 
     Examples
     --------

@@ -23,7 +23,7 @@ def run(
     protocol: Protocol, out: str | os.PathLike[str], *, n_jobs: int = 1, retry: bool = False,
     progress: Callable[["Progress"], None] | None = None, command: str = "",
 ) -> Results:  # fmt: skip
-    """Run what is not yet in the file, and return all of it; figures do not depend on `n_jobs`, on the order or on interruptions.
+    """Run what is not yet in the file, and return all of it; `n_jobs`, order and interruptions change no figure.
 
     Parameters
     ----------

@@ -131,11 +131,8 @@ def bold_cells(scores: pd.DataFrame, alpha: float = 0.05, *, test_train_ratio: f
     / training rows: 1/4 for 5 folds, 3/7 for splits of 70 to 30. The correction is a rule of thumb, and p values are
     not adjusted for the number of methods: a help for the eye.
 
-    Returns
-    -------
-    DataFrame
-        dataset, factors, measure, method, mean, n (repeats in which all methods of the cell have a value), best,
-        p (against the best; 1 for the best itself; NaN with fewer than two shared repeats), bold (best, or p >= alpha).
+    The table has dataset, factors, measure, method, mean, n (repeats in which all methods of the cell have a value),
+    best, p (against the best; 1 for the best itself; NaN with fewer than two shared repeats), bold (best, p >= alpha).
 
     References
     ----------
@@ -215,13 +212,10 @@ def wilcoxon_pairs(wide: pd.DataFrame, *, zero_method: Literal["zsplit", "wilcox
     the data sets where both have a value. Zero differences are ranked and their ranks split evenly ("zsplit"), or
     dropped before ranking ("wilcox"); Demšar splits them, and drops one if their number is odd.
 
-    Returns
-    -------
-    DataFrame
-        method_a, method_b, n (pairs), mean_difference (a - b), statistic (the smaller rank sum), effect (rank sum
-        for a less that for b, relative to their sum; -1 to 1, positive where a has the greater values), p,
-        p_adjusted (over all pairs of the table), smallest_p (2 / 2**n: with few data sets no p can be small).
-        Without any difference p is 1; without any pair NaN.
+    The table has method_a, method_b, n (pairs), mean_difference (a - b), statistic (the smaller rank sum), effect (rank
+    sum for a less that for b, relative to their sum; -1 to 1, positive where a has the greater values), p, p_adjusted
+    (over all pairs of the table), smallest_p (2 / 2**n: with few data sets no p can be small). Without any difference p
+    is 1; without any pair NaN.
     """
     if zero_method not in ("zsplit", "wilcox"):
         raise ValueError(f"zero_method must be 'zsplit' or 'wilcox', got {zero_method!r}")

@@ -23,9 +23,6 @@ _CASCADES = (
 class Display:
     """Numbers that can be drawn; `plot` sets `ax_` and `figure_`, the axes and the figure, as in all displays."""
 
-    ax_: Any
-    figure_: Any
-
     @property
     def figure_size(self) -> tuple[float, float]:
         """Width and height in inches that the picture needs; `plot` takes them if it makes the figure."""
@@ -35,7 +32,7 @@ class Display:
         return 5.6, 3.8
 
     def plot(self, ax: Any = None, **options: Any) -> Self:
-        """Draw the numbers, and set `ax_`, `figure_` and the attributes that the class names.
+        """Draw the numbers, set `ax_`, `figure_` and the attributes that the class names, and return the display.
 
         Parameters
         ----------
@@ -43,10 +40,6 @@ class Display:
             Where to draw; None makes a figure.
         **options
             What the class describes as options of plot; all others go to matplotlib's own function.
-
-        Returns
-        -------
-        self
         """
         plt = import_pyplot(type(self).__name__)
         own = ax is None

@@ -94,10 +94,9 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
 def complete_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return X as a float array or CSR matrix, and refuse missing values."""
     X = check_features(estimator, X, reset=reset)
-    values = X.data if sparse.issparse(X) else X
-    if np.isnan(values).any():
-        at = np.flatnonzero(np.isnan(values))[0] if sparse.issparse(X) else np.argwhere(np.isnan(values))[0][1]
-        column = int(X.indices[at]) if sparse.issparse(X) else int(at)
+    columns = X.indices[np.isnan(X.data)] if sparse.issparse(X) else np.flatnonzero(np.isnan(X).any(axis=0))
+    if len(columns):
+        column = int(columns[0])
         names = getattr(estimator, "feature_names_in_", None)
         name = f"column {column}" if names is None else f"column {names[column]!r}"
         raise ValueError(
