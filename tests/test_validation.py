@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from sylvan._validation import check_choice, check_features, check_integer, check_share, check_weights
+from sylvan._validation import check_choice, check_features, check_integer, check_share, check_weights, forget
 from sylvan.labels.table import MAX_LABELS, complete_targets
 
 
@@ -411,3 +411,19 @@ def test_weights_at_the_ends_of_the_range(largest):
 def test_bad_weights(weights, message):
     with pytest.raises(ValueError, match=message):
         check_weights(weights, 3)
+
+
+# What a fit leaves
+
+
+def test_what_a_fit_left_is_forgotten_and_parameters_stay():
+    class Model(BaseEstimator):
+        _fitted_names = ("_bag",)
+
+        def __init__(self, depth=1):
+            self.depth = depth
+
+    model = Model(3)
+    model.trees_, model._bag, model._own, model.note = 1, 2, 3, 4
+    forget(model)
+    assert vars(model) == {"depth": 3, "_own": 3, "note": 4}

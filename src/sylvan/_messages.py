@@ -1,4 +1,4 @@
-"""Warnings at the caller's line, each once, and the logger."""
+"""Warnings at the caller's line, each once, the logger, and names that are not too long."""
 
 import contextlib
 import inspect
@@ -43,3 +43,22 @@ def progress_logger(verbose: int) -> logging.Logger:
     if verbose and logger.getEffectiveLevel() > logging.INFO:
         logger.setLevel(logging.INFO)
     return logger
+
+
+def printable(text: object) -> str:
+    """Return a text in one line, in which nothing is drawn as an empty box."""
+    return "".join(c if c.isprintable() else " " for c in str(text))
+
+
+def shorten(name: object, longest: int = 26, *, tail: int | None = None) -> str:
+    """Return a name of at most `longest` characters: its middle is cut out, as ends tell names apart.
+
+    `tail` is how many characters of the end stay; None: a third.
+    """
+    text = printable(name)
+    if len(text) <= longest:
+        return text
+    if longest < 1:
+        return ""
+    tail = (longest - 1) // 3 if tail is None else tail
+    return text[: longest - 1 - tail].rstrip() + "…" + text[len(text) - tail :]

@@ -14,6 +14,16 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
 
+def forget(estimator: Any) -> None:
+    """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two.
+
+    That is all attributes that end with "_", and the private ones that the class lists in `_fitted_names`.
+    """
+    private = getattr(estimator, "_fitted_names", ())
+    for name in [name for name in vars(estimator) if name.endswith("_") or name in private]:
+        delattr(estimator, name)
+
+
 def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 

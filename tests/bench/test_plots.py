@@ -1,7 +1,5 @@
 """Plots: the numbers drawn are the numbers given, nothing is left of them in matplotlib's own state."""
 
-import io
-import math
 from itertools import combinations
 
 import matplotlib as mpl
@@ -9,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
-from PIL import Image
 
 from sylvan.bench import plots
 from sylvan.bench.plots import (
@@ -20,7 +17,6 @@ from sylvan.bench.plots import (
     percentile_boxes,
     published_scatter,
     rank_diagram,
-    to_png,
     to_svg,
 )
 
@@ -38,21 +34,6 @@ def drawn(figure):
     renderer = figure.canvas.get_renderer()
     # Text's own method: that of an annotation counts its line too.
     return [(t.get_text(), Text.get_window_extent(t, renderer)) for ax in figure.axes for t in ax.texts if t.get_text()]
-
-
-def luminance(colour):
-    parts = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in mpl.colors.to_rgb(colour)]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-
-def test_styles_are_distinct_and_depend_on_the_position_only():
-    styles = method_styles([str(i) for i in range(40)])
-    assert len(set(styles.values())) == 40
-    assert len({style.colour for style in list(styles.values())[:12]}) == 12
-    assert method_styles(["x", "b"])["b"] == STYLES["b"]
-    counts = (len(plots._COLOURS), len(plots._MARKERS), len(plots._LINES))
-    assert all(math.gcd(a, b) == 1 for a, b in combinations(counts, 2))
-    assert all(1.05 / (luminance(style.colour) + 0.05) > 2 for style in styles.values())  # seen on white
 
 
 def test_boxes_show_means_of_each_method_in_the_given_order():
@@ -84,20 +65,25 @@ def test_rank_diagram_places_methods_bars_and_ruler():
     figure = rank_diagram(ranks, STYLES, difference=1.2, groups=[["a", "c"], ["c", "b", "d"]], title="t")
     (ax,) = figure.axes
     words = texts(figure)
-    assert [word for word in words if "  " in word] == ["a  1.25", "c  2.00", "3.25  d", "3.50  b"]
+    assert [word for word in words if "  " in word] == [
+        "a  1.25",
+        "c  2.00",
+        "3.50  b",
+        "3.25  d",
+    ]  # the worst at the top right
     assert "CD = 1.20" in words
-    dots = {line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"}
-    assert dots == set(ranks.values())
+    assert {dot.get_offsets()[0][0] for dot in ax.collections} == set(ranks.values())
     bars = [line.get_xdata() for line in ax.lines if line.get_linewidth() == 3.2]
-    assert np.allclose(bars, [[1.25, 2.0], [2.0, 3.5]], atol=0.05)
-    ruler = [line.get_xdata() for line in ax.lines if line.get_ydata()[0] == line.get_ydata()[-1] == -1.05]
+    assert np.allclose(bars, [[1.25, 2.0], [2.0, 3.5]])
+    ruler = [line.get_xdata() for line in ax.lines if line.get_marker() == "|"]
     assert np.allclose(ruler, [[1.0, 2.2]])
     assert "longer than the axis" in " ".join(texts(rank_diagram(ranks, STYLES, difference=9.0)))
 
 
 @pytest.mark.parametrize("count", [2, 3, 9, 14])
-def test_names_in_rank_diagrams_do_not_overlap_or_leave_the_picture(count):
-    names = [f"a method named {i}" for i in range(count)]
+@pytest.mark.parametrize("more", ["", " and more"])
+def test_names_in_rank_diagrams_do_not_overlap_or_leave_the_picture(count, more):
+    names = [f"a method named {i}{more}" for i in range(count)]
     figure = rank_diagram({name: 1 + i * 0.11 for i, name in enumerate(names)}, method_styles(names), difference=1.0)
     found = [box for text, box in drawn(figure) if "method" in text]
     width, height = figure.canvas.get_width_height()
@@ -154,16 +140,6 @@ def test_published_points():
     assert [collection.get_offsets().tolist() for collection in ax.collections] == [[[0.1, 0.2]], [[0.5, 0.4]]]
     assert ax.get_xlim() == ax.get_ylim()
     assert list(ax.lines[0].get_xdata()) == list(ax.lines[0].get_ydata())
-
-
-def test_files_are_the_same_each_time_and_hold_letters():
-    first, second = (rank_diagram({"a": 1.0, "b": 2.0}, STYLES, title="named") for _ in range(2))
-    assert to_svg(first) == to_svg(second)
-    assert to_png(first) == to_png(second)
-    assert ">named</text>" in to_svg(first)
-    with Image.open(io.BytesIO(to_png(first, dpi=100))) as image:
-        np.testing.assert_allclose(image.size, 100 * first.get_size_inches(), atol=1)
-        assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
 
 
 def test_nothing_is_left_in_matplotlib(monkeypatch):

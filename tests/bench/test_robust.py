@@ -124,7 +124,7 @@ def test_data_that_changes_is_noticed(folder):
     protocol = protocol_of(datasets=[{"name": "mine", "path": str(path)}])
     run(protocol, folder / "results.db")
     write_table(path, seed=1)
-    with pytest.raises(ValueError, match=r"'mine' is not the one that the results .* come from"):
+    with pytest.raises(ValueError, match=r"has results of another data set 'mine' than this"):
         run(protocol, folder / "results.db")
     fresh = run(protocol, folder / "fresh.db").scores["value"]
     assert fresh.tolist() != read_results(folder / "results.db").scores["value"].tolist()

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from made_scores import grid, long
 from sylvan.bench.statistics import (
     bold_cells,
     bonferroni_dunn,
@@ -18,14 +19,12 @@ from sylvan.bench.statistics import (
     critical_difference,
     dataset_means,
     friedman,
-    greater_is_better,
     not_significantly_worse,
     paired_t,
     ranks,
     summarise,
     wilcoxon_pairs,
 )
-from sylvan.measures import MEASURES
 
 # Demšar (2006), Table 6: AUC of C4.5, with m, with cf, with both. Voting: the article ranks cf before m+cf, so the
 # two differ beyond the printed digits.
@@ -48,22 +47,6 @@ DEMSAR = pd.DataFrame(
     },
     index=["c45", "m", "cf", "m_cf"],
 ).T
-
-
-def long(rows, columns=("dataset", "repeat", "method", "measure", "value")):
-    return pd.DataFrame(rows, columns=list(columns))
-
-
-def grid(values, measure="micro_f1", methods="abcdefgh"):
-    """Scores of values[dataset][repeat][method]."""
-    return long(
-        [
-            (f"set{i}", r, methods[j], measure, v)
-            for i, table in enumerate(values)
-            for r, row in enumerate(table)
-            for j, v in enumerate(row)
-        ]
-    )
 
 
 def wides(max_methods=5, max_datasets=8, min_methods=2, min_datasets=2, levels=6):
@@ -178,40 +161,6 @@ def test_published_t_tests_of_the_siamese_paper():
 
 
 # Tables of scores
-
-
-def test_directions():
-    assert greater_is_better("accuracy")
-    assert greater_is_better("auroc")
-    assert not greater_is_better("frequency_error")
-    assert greater_is_better("frequency_covered")
-    for name, measure in MEASURES.items():
-        assert greater_is_better(name) == measure.greater_is_better
-    with pytest.raises(ValueError, match="unknown measure 'nonsense'"):
-        greater_is_better("nonsense")
-
-
-def test_complete_blocks_keeps_pairs_only():
-    scores = grid([[[1, 2, 3], [4, 5, 6]], [[7, np.nan, 9], [10, 11, 12]]]).drop(index=3)  # set0, repeat 1, a
-    blocks = complete_blocks(scores)
-    assert (blocks.n_kept, blocks.n_dropped, blocks.methods) == (2, 2, ("a", "b", "c"))
-    assert sorted(blocks.scores["value"]) == [1, 2, 3, 10, 11, 12]
-    assert blocks.dropped[["dataset", "repeat", "missing"]].values.tolist() == [["set0", 1, "a"], ["set1", 0, "b"]]
-    without_a = complete_blocks(scores, ["c", "b"])
-    assert (without_a.n_kept, without_a.n_dropped, without_a.methods) == (3, 1, ("c", "b"))
-    assert set(without_a.scores["method"]) == {"b", "c"}
-    nobody = complete_blocks(scores, ["a", "never run"])
-    assert (nobody.n_kept, nobody.n_dropped, len(nobody.scores)) == (0, 4, 0)
-    assert nobody.dropped["missing"].tolist() == ["never run", "a, never run", "never run", "never run"]
-
-
-def test_factors_make_blocks_even_if_unknown():
-    columns = ("dataset", "ilr", "repeat", "method", "measure", "value")
-    rows = [("s", ilr, 0, m, "micro_f1", v) for ilr, m, v in [(np.nan, "a", 1), (np.nan, "b", 2), (0.3, "a", 3)]]
-    blocks = complete_blocks(long(rows, columns))
-    assert blocks.scores["value"].tolist() == [1, 2]
-    assert blocks.dropped["ilr"].tolist() == [0.3]
-    assert summarise(long(rows, columns))["n"].tolist() == [1, 1, 1]
 
 
 def test_errors_name_the_problem():

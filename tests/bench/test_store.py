@@ -307,7 +307,10 @@ def test_another_data_set_of_the_same_name_is_refused(path):
     protocol = make_protocol(SPEC)
     fill(path, protocol, 2)
     other = [FACTS[0], FACTS[1]._replace(fingerprint="f3")]
-    with Store(path, create=True) as store, pytest.raises(ValueError, match="The data set 'two' is not the one"):
+    with (
+        Store(path, create=True) as store,
+        pytest.raises(ValueError, match="of another data set 'two' than this"),
+    ):
         store.plan(protocol, other)
 
 

@@ -6,9 +6,9 @@ paper). Folds, masks and pairs follow from one seed and are shared by all method
 `sylvan bench --help`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sylvan._lazy import lazy
 from sylvan.bench.protocol import Protocol, load_protocol, make_protocol, protocol_names
 from sylvan.bench.results import Results, read_results
 from sylvan.bench.runner import run
@@ -28,9 +28,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("published", "statistics"):
-        return import_module(f"sylvan.bench.{name}")
-    if name == "write_report":  # draws with matplotlib, which is slow to import
-        return import_module("sylvan.bench.report").write_report
-    raise AttributeError(f"module 'sylvan.bench' has no attribute {name!r}")
+# The report draws with matplotlib, which is slow to import.
+__getattr__, __dir__ = lazy(__name__, ("published", "statistics"), {"write_report": "report"})

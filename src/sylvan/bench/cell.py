@@ -66,15 +66,6 @@ def run_cell(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> 
     Times are CPU seconds (`seconds` for fitting, `predict_seconds` for the test rows) and seconds of a clock
     (`wall_seconds`, all of the cell); `peak_mib` is the most memory the process had while the cell ran, `model_mb` the
     size of the pickled model.
-
-    Examples
-    --------
-    >>> from sylvan.bench import load_protocol
-    >>> from sylvan.bench.cell import run_cell
-    >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"], methods=["rf_et"])
-    >>> outcome = run_cell(protocol, protocol.cells()[0])
-    >>> outcome.status, bool(outcome.scores["micro_auroc"] > 0.8)
-    ('done', True)
     """
     outcome = Outcome(cell, protocol.definition(cell), versions=_versions(), machine=_machine())
     _warm_up(protocol, cell)

@@ -41,15 +41,7 @@ class DataFacts(NamedTuple):
 
 
 def data_facts(protocol: Protocol, dataset: str) -> DataFacts:
-    """Read a data set and say what it is.
-
-    Examples
-    --------
-    >>> from sylvan.bench import load_protocol
-    >>> from sylvan.bench.data import data_facts
-    >>> data_facts(load_protocol("A"), "digit_attributes")[:4]
-    ('digit_attributes', 1797, 64, 8)
-    """
+    """Read a data set and say what it is."""
     X, Y = _data(protocol, dataset, None)
     n_labels = Y.shape[1] if Y.ndim == 2 else len(np.unique(Y))
     return DataFacts(dataset, len(Y), X.shape[1], n_labels, _fingerprint(X, Y))
@@ -63,16 +55,7 @@ def _fingerprint(X: Any, Y: np.ndarray) -> str:
 
 
 def derive_seed(seed: int, *parts: object) -> int:
-    """Return a seed that depends on the parts and on nothing else: not on order, time or number of workers.
-
-    Examples
-    --------
-    >>> from sylvan.bench.data import derive_seed
-    >>> derive_seed(0, "split", "emotions") == derive_seed(0, "split", "emotions")
-    True
-    >>> derive_seed(0, "split", "emotions") == derive_seed(0, "split", "flags")
-    False
-    """
+    """Return a seed that depends on the parts and on nothing else: not on order, time or number of workers."""
     text = "\0".join(map(str, (seed, *parts)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") >> 1
 
@@ -86,15 +69,6 @@ def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sa
     """Return the training and test data of a cell: the same for all methods.
 
     With a fingerprint, data that is not the same as when it was taken is refused.
-
-    Examples
-    --------
-    >>> from sylvan.bench import load_protocol
-    >>> from sylvan.bench.data import sample
-    >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"])
-    >>> drawn = sample(protocol, protocol.cells()[0])
-    >>> drawn.X.shape[1], drawn.X_test.shape[1], drawn.Y.shape[1] == drawn.Y_test.shape[1]
-    (64, 64, True)
     """
     X, Y = _data(protocol, cell.dataset, fingerprint)
     factors = dict(cell.factors)
@@ -108,19 +82,11 @@ def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sa
 
 
 def hide_labels(X: Any, Y: np.ndarray, missing: Any, seed: int) -> np.ndarray:
-    """Hide positives.
+    """Hide positives of true labels Y.
 
-    Parameters
-    ----------
-    X, Y : rows and their true labels
-    missing : float, "by label" or "hard rows"
-        A share of each label's positives; a share for each label, drawn between 0 and 0.7; or half of the positives,
-        those that a forest finds hardest, by its out-of-bag probabilities, four times as often as the easiest.
-    seed : int
-
-    Returns
-    -------
-    ndarray of the shape of Y
+    `missing` is a share of each label's positives; "by label", a share for each, drawn between 0 and 0.7; or "hard
+    rows", half of the positives, those that a forest finds hardest, by its out-of-bag probabilities, four times as
+    often as the easiest.
     """
     rng = np.random.RandomState(seed)
     if missing == "by label":
@@ -173,10 +139,8 @@ def _load(
         least = wanted.get("min_positives", 0)
         Y = Y[:, Y.sum(axis=0) >= least]
         if Y.shape[1] == 0:
-            raise ValueError(
-                f"{name!r} ({len(Y)} rows) has no label with {least} positives or more, which the protocol asks for "
-                "(min_positives in [data])."
-            )
+            few = f"{name!r} ({len(Y)} rows) has no label with {least} positives or more"
+            raise ValueError(f"{few}, which the protocol asks for (min_positives in [data]).")
     if fingerprint is not None and _fingerprint(X, Y) != fingerprint:
         raise ValueError(f"The data set {name!r} has changed while the run was going on.")
     return X, Y

@@ -1,17 +1,15 @@
 """The plots of a comparison, as matplotlib figures.
 
 Each function takes plain numbers and returns a `Figure` that belongs to no window and to no global state. A method has
-the same colour, marker and line in all plots of a comparison (`method_styles`).
+the same colour, marker and line in all plots of a comparison: `styles`, as `method_styles` gives them. `columns` is the
+number of panels in a row.
 """
 
-import io
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,59 +17,24 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from PIL import Image
+from matplotlib.transforms import Bbox
 
-# After Okabe and Ito and P. Tol: told apart with any kind of colour vision, dark enough on white.
-_COLOURS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#332288",
-    "#56B4E9", "#882255", "#000000", "#999933", "#44AA99", "#888888",
-)  # fmt: skip
-# Numbers of markers and lines have no common divisor with that of colours: 420 methods before a style comes back.
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-_LINES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
-_RC: dict[str, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.8,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "sylvan",
-    "text.usetex": False,
-    "text.parse_math": False,
-}
-_GRID: dict[str, Any] = {"color": "#d8dce0", "linewidth": 0.6, "zorder": 0}
-_LONGEST = 26
+from sylvan._messages import printable, shorten
+from sylvan.plotting.drawing import draw_boxes
+from sylvan.plotting.style import GRID, Style, method_styles, report_look, to_png, to_svg
 
-
-@dataclass(frozen=True)
-class Style:
-    """How a method is drawn in all plots of a comparison."""
-
-    colour: str
-    marker: str
-    line: Any
+__all__ = [
+    "Panel", "Style", "cost_scatter", "lines", "method_styles", "percentile_boxes", "published_scatter",
+    "rank_diagram", "to_png", "to_svg",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Percentile ranks of one measure at one level, for `percentile_boxes`.
+    """Percentile ranks of one measure at one level: data sets by methods, from 0 (worst) to 100 (best).
 
-    Attributes
-    ----------
-    title : str
-        What is ranked.
-    ranks : DataFrame
-        Data sets by methods, from 0 (worst) to 100 (best).
-    p_value : float
-        Of the Friedman test; NaN if it could not be made.
-    groups : sequence of sequences of str
-        Methods that could not be told apart.
+    `p_value` is that of the Friedman test (NaN if it could not be made), `groups` are methods that could not be told
+    apart.
     """
 
     title: str
@@ -80,109 +43,44 @@ class Panel:
     groups: Sequence[Sequence[str]] = ()
 
 
-def method_styles(methods: Sequence[str]) -> dict[str, Style]:
-    """Give each method a colour, a marker and a line, by its position alone.
-
-    Parameters
-    ----------
-    methods : sequence of str
-
-    Returns
-    -------
-    dict of str to Style
-
-    Examples
-    --------
-    >>> from sylvan.bench.plots import method_styles
-    >>> method_styles(["rf_et", "cafe"])["cafe"].colour
-    '#D55E00'
-    """
-    return {
-        method: Style(_COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)], _LINES[i % len(_LINES)])
-        for i, method in enumerate(methods)
-    }
-
-
 def percentile_boxes(
     panels: Sequence[Panel], methods: Sequence[str], styles: Mapping[str, Style], *, columns: int = 4
 ) -> Figure:
     """Box plots of percentile ranks, one panel per measure and level, methods in the same order everywhere.
 
     A point is a data set, the number its mean. Bars at the right with dots join methods that could not be told apart.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-        Row by row.
-    methods : sequence of str
-        From top to bottom.
-    styles : mapping of str to Style
-    columns : int, default=4
-        Panels in a row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import Panel, method_styles, percentile_boxes
-    >>> ranks = pd.DataFrame({"a": [100.0, 50.0], "b": [0.0, 50.0]}, index=["yeast", "scene"])
-    >>> figure = percentile_boxes([Panel("micro AUROC", ranks)], ["a", "b"], method_styles(["a", "b"]))
-    >>> len(figure.axes)
-    1
+    Panels come row by row, methods from top to bottom.
     """
-    columns = max(1, min(columns, len(panels)))
-    rows = -(-len(panels) // columns)
-    names = [_short(name) for name in methods]
+    names = [shorten(name) for name in methods]
     titles = [_wrap(panel.title + _friedman_note(panel.p_value), 36) for panel in panels]
     above = 0.24 + 0.14 * max((title.count("\n") + 1 for title in titles), default=0)
     margins = _Margins(left=0.25 + 0.078 * max(map(len, names), default=0), bottom=0.45, between=0.15, above=above)
-    with _look():
-        figure, axes = _grid(rows, columns, (2.3, 0.25 * len(methods) + 0.1), margins, len(panels))
-        for panel, ax, title in zip(panels, axes, titles):
+    with report_look():
+        figure, places = _grid(len(panels), columns, (2.3, 0.25 * len(methods) + 0.1), margins)
+        for panel, title, (ax, leftmost, lowest) in zip(panels, titles, places):
             _draw_boxes(ax, panel, methods, styles)
             ax.set_title(title, fontsize=8.5)
-        for i, ax in enumerate(axes):
             ax.set_yticks(np.arange(len(methods)), names)
             ax.set_ylim(len(methods) - 0.4, -0.6)
-            ax.tick_params(labelleft=i % columns == 0, labelbottom=i + columns >= len(panels), left=False)
-            if i + columns >= len(panels):
-                ax.set_xlabel("% of rivals beaten")
+            ax.tick_params(labelleft=leftmost, labelbottom=lowest, left=False)
+            ax.set_xlabel("% of rivals beaten" if lowest else "")
     return figure
 
 
 def _draw_boxes(ax: Axes, panel: Panel, methods: Sequence[str], styles: Mapping[str, Style]) -> None:
     ax.set_xlim(-4, 104 + (7 * min(len(panel.groups), 6) + 2 if panel.groups else 0))
     ax.set_xticks([0, 25, 50, 75, 100])
-    ax.grid(axis="x", **_GRID)
-    found = {}
-    for y, method in enumerate(methods):
-        values = panel.ranks[method].dropna().to_numpy(float) if method in panel.ranks else np.empty(0)
-        if len(values):
-            found[y] = values
-            colour = styles[method].colour
-            ax.scatter(values, y + _spread(len(values)), s=7, color=colour, linewidths=0, zorder=3)
-            mean = float(values.mean())
-            white = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour, "linewidth": 0.6}
-            at = min(max(mean, 6), 94)
-            ax.text(at, y, f"{mean:.0f}", fontsize=6.5, ha="center", va="center", zorder=5, bbox=white)
+    ax.grid(axis="x", **GRID)
+    columns = {y: panel.ranks.get(name, pd.Series(dtype=float)).dropna() for y, name in enumerate(methods)}
+    found = {y: values.to_numpy(float) for y, values in columns.items() if len(values)}
+    colours = [styles[name].colour for name in methods]
+    for y, values in found.items():
+        white = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colours[y], "linewidth": 0.6}
+        at = min(max(float(values.mean()), 6), 94)
+        ax.text(at, y, f"{values.mean():.0f}", fontsize=6.5, ha="center", va="center", zorder=5, bbox=white)
     if found:
-        boxes = ax.boxplot(
-            list(found.values()), positions=list(found), orientation="horizontal", widths=0.62, showfliers=False,
-            patch_artist=True, manage_ticks=False,
-        )  # fmt: skip
-        _colour_boxes(boxes, [styles[methods[y]].colour for y in found])
+        draw_boxes(ax, found, colours)
     _draw_groups(ax, panel.groups, methods)
-
-
-def _colour_boxes(boxes: dict[str, Any], colours: Sequence[str]) -> None:
-    for i, colour in enumerate(colours):
-        boxes["boxes"][i].set(facecolor=(colour, 0.35), edgecolor=colour)
-        boxes["medians"][i].set(color=colour, linewidth=1.8)
-        for line in [*boxes["whiskers"][2 * i : 2 * i + 2], *boxes["caps"][2 * i : 2 * i + 2]]:
-            line.set_color(colour)
 
 
 def _draw_groups(ax: Axes, groups: Sequence[Sequence[str]], methods: Sequence[str]) -> None:
@@ -199,120 +97,72 @@ def rank_diagram(
     ranks: Mapping[str, float], styles: Mapping[str, Style], *, difference: float = float("nan"),
     groups: Sequence[Sequence[str]] = (), title: str = "",
 ) -> Figure:  # fmt: skip
-    """Critical-difference diagram: methods on an axis of average ranks, the best at the left.
+    """Critical-difference diagram: methods on an axis of average ranks (1 is best), the best at the left.
 
-    Parameters
-    ----------
-    ranks : mapping of str to float
-        Average rank of each method; 1 is best.
-    styles : mapping of str to Style
-    difference : float, optional
-        The critical difference, drawn as a ruler.
-    groups : sequence of sequences of str, optional
-        Methods joined by a bar: they could not be told apart.
-    title : str, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> from sylvan.bench.plots import method_styles, rank_diagram
-    >>> ranks = {"a": 1.2, "b": 1.9, "c": 2.9}
-    >>> figure = rank_diagram(ranks, method_styles(list(ranks)), difference=1.0, groups=[["a", "b"], ["b", "c"]])
-    >>> len(figure.axes)
-    1
+    The critical `difference` is drawn as a ruler; a bar joins the methods of each of the `groups`, which could not be
+    told apart. Needs scikit-posthocs.
     """
-    order = sorted(ranks, key=lambda name: (ranks[name], name))
-    low, high = 1.0, float(max(len(ranks), np.ceil(max(ranks.values(), default=1)), 2))
-    bars = [sorted(ranks[name] for name in group) for group in groups if len(group) > 1]
-    half = -(-len(order) // 2)
-    depth = 0.5 + 0.34 * len(bars)
-    top = 1.55 if np.isfinite(difference) else 0.8
-    with _look():
-        height = 0.33 * (top + depth + half * 0.85 + 0.2) + (0.3 if title else 0.0)
-        figure = _figure((7.6, height))
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1 - 0.3 / height if title else 1.0))
-        room = (0.1 + 0.021 * max(len(_short(name)) + 6 for name in ranks)) * (high - low)
-        ax.set_xlim(low - room, high + room)
-        ax.set_ylim(depth + half * 0.85 + 0.2, -top)
-        ax.axis("off")
-        ax.plot([low, high], [0, 0], color="black", linewidth=1.1)
-        for tick in range(int(low), int(high) + 1):
-            ax.plot([tick, tick], [0, -0.14], color="black", linewidth=1.0)
-            ax.text(tick, -0.24, str(tick), ha="center", va="bottom", fontsize=8.5)
+    from scikit_posthocs import critical_difference_diagram  # noqa: PLC0415 (slow to import)
+
+    names = sorted(ranks, key=lambda name: (ranks[name], name))
+    high = float(max(len(ranks), np.ceil(max(ranks.values(), default=1)), 2))
+    alike = pd.DataFrame(np.eye(len(names)), names, names)
+    for group in groups:
+        alike.loc[list(group), list(group)] = 1.0
+    beside = 0.25 + 0.072 * max(len(shorten(name)) + 6 for name in names)  # inches for names
+    with report_look():
+        figure = _figure((7.6, 2.0))
+        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        drawn = critical_difference_diagram(
+            pd.Series({name: ranks[name] for name in names}), alike, ax=ax, text_h_margin=0.06 * (high - 1),
+            color_palette={name: styles[name].colour for name in names}, marker_props={"s": 16},
+            elbow_props={"linewidth": 1.2}, crossbar_props={"color": "#333333", "linewidth": 3.2},
+        )  # fmt: skip
+        for bar in (line for bars in drawn["crossbars"] for line in bars):
+            at = bar.get_xdata()
+            bar.set_data([min(at), max(at)], bar.get_ydata()[:2])  # methods of a group come in no order
+        half = -(-len(names) // 2)
+        for i, (text, name) in enumerate(zip(drawn["labels"], [*names[:half], *names[: half - 1 : -1]])):
+            words = [shorten(name), f"{ranks[name]:.2f}"]
+            text.set(text="  ".join(words if i < half else words[::-1]), color="black")
+            text.set_x(text.get_position()[0] + (-0.01 if i < half else 0.01) * (high - 1))
+        ax.spines["top"].set(visible=True, bounds=(1, high))
+        ax.set_xticks(range(1, int(high) + 1))
+        ax.tick_params(labelsize=8.5)
+        room = (3.8 / ((7.6 - 2 * beside) / 1.14) - 0.5) * (high - 1)  # an elbow takes 0.07 of the axis on either side
+        ax.set_xlim(1 - room, high + room)
+        top, bottom = 3.2 if np.isfinite(difference) else 1.4, min(text.get_position()[1] for text in drawn["labels"])
         if np.isfinite(difference):
-            _draw_ruler(ax, low, high, difference, -1.05)
-        for i, (first, *_, last) in enumerate(bars):
-            y = 0.38 + 0.34 * i
-            ax.plot([first - 0.012 * (high - low), last + 0.012 * (high - low)], [y, y], color="#333333", linewidth=3.2)
-        for i, name in enumerate(order):
-            left = i < half
-            y = depth + 0.85 * (i if left else len(order) - 1 - i) + 0.25
-            edge = low - 0.06 * (high - low) if left else high + 0.06 * (high - low)
-            colour = styles[name].colour
-            ax.plot([ranks[name], ranks[name], edge], [0, y, y], color=colour, linewidth=1.2)
-            ax.plot(ranks[name], 0, "o", color=colour, markersize=3.8, zorder=4)
-            number = f"{ranks[name]:.2f}"
-            words = f"{_short(name)}  {number}" if left else f"{number}  {_short(name)}"
-            gap = -0.01 * (high - low) if left else 0.01 * (high - low)
-            ax.text(edge + gap, y, words, ha="right" if left else "left", va="center", fontsize=9)
-        if title:
-            figure.text(0.5, 1 - 0.09 / height, _printable(title)[:90], ha="center", va="top", fontsize=10)
+            _draw_ruler(ax, high, difference, 2.1)
+        ax.set_ylim(bottom - 0.7, top + (1.3 if title else 0))
+        figure.set_size_inches(7.6, 0.24 * np.ptp(ax.get_ylim()))
+        ax.text((1 + high) / 2, top + 0.2, shorten(title, 90, tail=0), ha="center", va="bottom", fontsize=10)
     return figure
 
 
-def _draw_ruler(ax: Axes, low: float, high: float, difference: float, y: float) -> None:
+def _draw_ruler(ax: Axes, high: float, difference: float, y: float) -> None:
     """A ruler longer than the axis is cut, and says so: no two methods can then differ."""
-    fits = difference <= high - low
-    end = low + (difference if fits else high - low)
-    ax.plot([low, end], [y, y], color="black", linewidth=1.1)
-    for x in (low, end) if fits else (low,):
-        ax.plot([x, x], [y - 0.12, y + 0.12], color="black", linewidth=1.1)
+    fits = difference <= high - 1
+    end = 1 + difference if fits else high
+    ax.plot([1, end], [y, y], color="black", linewidth=1.1, marker="|", markevery=[0, 1] if fits else [0])
     note = "" if fits else " (longer than the axis)"
-    ax.text((low + end) / 2, y - 0.12, f"CD = {difference:.2f}{note}", ha="center", va="bottom", fontsize=8.5)
+    ax.text((1 + end) / 2, y + 0.2, f"CD = {difference:.2f}{note}", ha="center", va="bottom", fontsize=8.5)
 
 
 def lines(
     panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Style], *, xlabel: str, columns: int = 3,
     ylabels: Mapping[str, str] | None = None, whole: bool = False,
 ) -> Figure:  # fmt: skip
-    """Lines over a number, one panel per key, one legend for all.
+    """Lines over a number, one panel per key (its title), one legend for all.
 
-    Parameters
-    ----------
-    panels : mapping of str to DataFrame
-        Title to values: the index is the horizontal axis, a column is a method; NaN is left out.
-    styles : mapping of str to Style
-    xlabel : str
-    columns : int, default=3
-        Panels in a row.
-    ylabels : mapping of str to str, optional
-        Title to the name of the vertical axis.
-    whole : bool, default=False
-        Whether the horizontal axis counts things.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import lines, method_styles
-    >>> values = pd.DataFrame({"a": [0.9, 0.8], "b": [0.8, 0.75]}, index=[0.0, 0.5])
-    >>> figure = lines({"micro AUROC": values}, method_styles(["a", "b"]), xlabel="ILR")
-    >>> len(figure.axes)
-    1
+    In the tables the index is the horizontal axis, a column is a method; NaN is left out. `ylabels` has names of the
+    vertical axes by title; `whole` says that the horizontal axis counts things.
     """
-    columns = max(1, min(columns, len(panels)))
-    rows = -(-len(panels) // columns)
     shown = [name for name in styles if any(name in frame for frame in panels.values())]
     margins = _Margins(left=0.6, bottom=0.5, between=0.6, above=0.55, legend=shown)
-    with _look():
-        figure, axes = _grid(rows, columns, (2.45, 1.8), margins, len(panels))
-        for i, ((title, frame), ax) in enumerate(zip(panels.items(), axes)):
+    with report_look():
+        figure, places = _grid(len(panels), columns, (2.45, 1.8), margins)
+        for (title, frame), (ax, _, lowest) in zip(panels.items(), places):
             for name in (name for name in styles if name in frame):
                 series = frame[name].dropna().sort_index()
                 style = styles[name]
@@ -320,12 +170,11 @@ def lines(
                     series.index.to_numpy(float), series.to_numpy(float), color=style.colour, linestyle=style.line,
                     marker=style.marker, markersize=4, linewidth=1.4, markeredgewidth=0,
                 )  # fmt: skip
-            ax.grid(**_GRID)
+            ax.grid(**GRID)
             ax.set_title(_wrap(title, 38))
             ax.set_ylabel((ylabels or {}).get(title, ""))
             ax.xaxis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
-            if i + columns >= len(panels):
-                ax.set_xlabel(_printable(xlabel)[:60])
+            ax.set_xlabel(printable(xlabel)[:60] if lowest else "")
         _legend(figure, shown, styles, lines=True)
     return figure
 
@@ -335,34 +184,15 @@ def cost_scatter(
 ) -> Figure:
     """Plot time (logarithmic) against quality, one point per method with its name; the best corner is at the top left.
 
-    Parameters
-    ----------
-    points : DataFrame
-        Indexed by method, with columns "seconds" and "quality".
-    styles : mapping of str to Style
-    xlabel, ylabel : str
-    best_low : bool
-        Whether a small quality is good, as with ranks; the axis is then turned round.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import cost_scatter, method_styles
-    >>> points = pd.DataFrame({"seconds": [1.0, 20.0], "quality": [1.8, 1.2]}, index=["a", "b"])
-    >>> figure = cost_scatter(points, method_styles(["a", "b"]), xlabel="s", ylabel="mean rank", best_low=True)
-    >>> figure.axes[0].get_xscale()
-    'log'
+    `points` is indexed by method, with columns "seconds" and "quality". `best_low` says that a small quality is good,
+    as with ranks; the axis is then turned round.
     """
     points = points[np.isfinite(points["seconds"]) & (points["seconds"] > 0) & np.isfinite(points["quality"])]
-    with _look():
+    with report_look():
         figure = _figure((7.6, 4.4))
         ax = figure.add_axes((0.085, 0.115, 0.895, 0.865))
         ax.set_xscale("log")
-        ax.grid(which="major", **_GRID)
+        ax.grid(which="major", **GRID)
         for name, point in points.iterrows():
             style = styles[str(name)]
             ax.plot(
@@ -371,7 +201,7 @@ def cost_scatter(
         _widen(ax, points)
         if best_low:
             ax.invert_yaxis()
-        ax.set_xlabel(_printable(xlabel)[:60])
+        ax.set_xlabel(printable(xlabel)[:60])
         ax.set_ylabel(ylabel)
         _log_ticks(ax)
         _name_points(ax, points)
@@ -393,25 +223,23 @@ def _log_ticks(ax: Axes) -> None:
     """Plain numbers; between the powers of ten only where there are few of them."""
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     low, high = ax.get_xlim()
-    if np.log10(high / low) < 2.2:
-        ax.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
-    else:
-        ax.xaxis.set_minor_formatter(lambda x, _: "")
+    told = "25" if np.log10(high / low) < 2.2 else ""
+    ax.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in told else "")
 
 
 def _name_points(ax: Axes, points: pd.DataFrame) -> None:
     """Put each name at the first free place around its point; a name that finds none is moved down until it does."""
     transform, inverse = ax.transData, ax.transData.inverted()
     dots = transform.transform(points[["seconds", "quality"]].to_numpy(float)) if len(points) else np.empty((0, 2))
-    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in dots]
+    taken = [Bbox.from_extents(x - 7, y - 7, x + 7, y + 7) for x, y in dots]
     for (x, y), name in sorted(zip(dots, points.index), key=lambda pair: -pair[0][1]):
-        words = _short(str(name))
+        words = shorten(str(name))
         width, height = 7.4 * len(words) * ax.figure.dpi / 100, 14 * ax.figure.dpi / 100
         places = [(x + 9, y), (x - 9 - width, y), (x - width / 2, y + 14), (x - width / 2, y - 14)]
         places += [(x + 9, y + sign * step * 7) for step in range(1, 20) for sign in (-1, 1)]
         for left, middle in places:
-            box = (left, middle - height / 2, left + width, middle + height / 2)
-            if not any(_overlap(box, other) for other in taken) and left > ax.bbox.x0:
+            box = Bbox.from_bounds(left, middle - height / 2, width, height)
+            if not box.count_overlaps(taken) and left > ax.bbox.x0:
                 break
         taken.append(box)
         end = tuple(inverse.transform((left, middle)))
@@ -420,129 +248,34 @@ def _name_points(ax: Axes, points: pd.DataFrame) -> None:
         ax.annotate(words, start, xytext=end, va="center", fontsize=8.5, color="#222222", arrowprops=line)
 
 
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
-
-
 def published_scatter(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Style], *, columns: int = 3) -> Figure:
     """Our figures against published ones, one panel per measure; on the line they are equal.
 
-    Parameters
-    ----------
-    panels : mapping of str to DataFrame
-        Title to cells with columns "method", "published" and "here".
-    styles : mapping of str to Style
-    columns : int, default=3
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.plots import method_styles, published_scatter
-    >>> cells = pd.DataFrame({"method": ["a", "a"], "published": [0.7, 0.9], "here": [0.71, 0.9]})
-    >>> figure = published_scatter({"micro F1": cells}, method_styles(["a"]))
-    >>> len(figure.axes)
-    1
+    `panels` has by title the cells, with columns "method", "published" and "here".
     """
-    columns = max(1, min(columns, len(panels)))
-    rows = -(-len(panels) // columns)
     shown = [name for name in styles if any(name in set(cells["method"]) for cells in panels.values())]
     margins = _Margins(left=0.65, bottom=0.5, between=0.55, above=0.55, legend=shown)
-    with _look():
-        figure, axes = _grid(rows, columns, (2.5, 2.5), margins, len(panels))
-        for i, ((title, cells), ax) in enumerate(zip(panels.items(), axes)):
+    with report_look():
+        figure, places = _grid(len(panels), columns, (2.5, 2.5), margins)
+        for (title, cells), (ax, leftmost, lowest) in zip(panels.items(), places):
             cells = cells.dropna(subset=["published", "here"])
             values = cells[["published", "here"]].to_numpy(float)
             low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
             margin = 0.06 * (high - low) or 0.05
-            ax.plot([low - margin, high + margin], [low - margin, high + margin], color="#777777", linewidth=0.9)
+            limits = (low - margin, high + margin)
+            ax.plot(limits, limits, color="#777777", linewidth=0.9)
             for name in shown:
                 part = cells[cells["method"] == name]
                 ax.scatter(part["published"], part["here"], s=16, color=styles[name].colour, marker=styles[name].marker,
                            alpha=0.75, linewidths=0)  # fmt: skip
-            ax.set_xlim(low - margin, high + margin)
-            ax.set_ylim(low - margin, high + margin)
-            ax.grid(**_GRID)
+            ax.set(xlim=limits, ylim=limits)
+            ax.grid(**GRID)
             ax.locator_params(nbins=5)
             ax.set_title(_wrap(title, 38))
-            if i % columns == 0:
-                ax.set_ylabel("here")
-            if i + columns >= len(panels):
-                ax.set_xlabel("published")
+            ax.set_ylabel("here" if leftmost else "")
+            ax.set_xlabel("published" if lowest else "")
         _legend(figure, shown, styles, lines=False)
     return figure
-
-
-def to_png(figure: Figure, *, dpi: int = 110) -> bytes:
-    """Return a figure as PNG.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    dpi : int, default=110
-
-    Returns
-    -------
-    bytes
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sylvan.bench.plots import to_png
-    >>> to_png(Figure())[1:4]
-    b'PNG'
-    """
-    data = _save(figure, "png", dpi=dpi, metadata={"Software": None})
-    # Plots have few colours: a palette makes the file three times smaller and is not seen.
-    small = io.BytesIO()
-    with Image.open(io.BytesIO(data)) as image:
-        image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-    return small.getvalue()
-
-
-def to_svg(figure: Figure) -> str:
-    """Return a figure as SVG, the same text for the same figure.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sylvan.bench.plots import to_svg
-    >>> to_svg(Figure()).rstrip().endswith("</svg>")
-    True
-    """
-    svg = _save(figure, "svg", metadata={"Date": None, "Creator": None}).decode("utf-8")
-    # Letters stay letters. DejaVu's are wide: those of other fonts fit where they fit.
-    return svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, sans-serif")
-
-
-def _save(figure: Figure, kind: str, **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    with _look():
-        figure.savefig(buffer, format=kind, **options)
-    return buffer.getvalue()
-
-
-@contextmanager
-def _look() -> Iterator[None]:
-    """Settings for the time of drawing; a user's own style must not change a report."""
-    with mpl.rc_context():
-        mpl.rcParams.update({key: value for key, value in mpl.rcParamsDefault.items() if key not in _KEPT})
-        mpl.rcParams.update(_RC)  # type: ignore[arg-type]
-        yield
-
-
-_KEPT = {"backend", "backend_fallback", "interactive", "toolbar", "timezone"}
 
 
 def _figure(size: tuple[float, float]) -> Figure:
@@ -551,8 +284,7 @@ def _figure(size: tuple[float, float]) -> Figure:
     return figure
 
 
-@dataclass(frozen=True)
-class _Margins:
+class _Margins(NamedTuple):
     """Room around panels, in inches: sizes are known beforehand, and layout engines are slow with many panels."""
 
     left: float
@@ -563,26 +295,27 @@ class _Margins:
 
 
 def _grid(
-    rows: int, columns: int, panel: tuple[float, float], margins: _Margins, count: int
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure with panels of a given size; the places after the last panel stay empty."""
+    count: int, columns: int, panel: tuple[float, float], margins: _Margins
+) -> tuple[Figure, list[tuple[Axes, bool, bool]]]:
+    """Return a figure with panels of a given size, row by row, and which of them are leftmost and lowest."""
+    columns = max(1, min(columns, count))
     step = (panel[0] + margins.between, panel[1] + margins.above)
     width = margins.left + columns * step[0] - margins.between + 0.12
-    legend = _legend_height(margins.legend, width)
-    height = max(rows, 1) * step[1] + margins.bottom + legend
+    legend = 0.19 * -(-len(margins.legend) // _legend_columns(margins.legend, width)) + 0.15 if margins.legend else 0.0
+    height = max(-(-count // columns), 1) * step[1] + margins.bottom + legend
     figure = _figure((width, height))
-    axes = []
+    places = []
     for i in range(count):
-        x = margins.left + (i % columns) * step[0]
-        y = height - (i // columns + 1) * step[1]
-        axes.append(figure.add_axes((x / width, y / height, panel[0] / width, panel[1] / height)))
-    return figure, axes
+        x, y = margins.left + (i % columns) * step[0], height - (i // columns + 1) * step[1]
+        ax = figure.add_axes((x / width, y / height, panel[0] / width, panel[1] / height))
+        places.append((ax, i % columns == 0, i + columns >= count))
+    return figure, places
 
 
 def _legend(figure: Figure, names: Sequence[str], styles: Mapping[str, Style], *, lines: bool) -> None:
     handles = [
         Line2D([], [], color=styles[name].colour, marker=styles[name].marker, markersize=5, markeredgewidth=0,
-               linestyle=styles[name].line if lines else "", linewidth=1.4, label=_short(name))
+               linestyle=styles[name].line if lines else "", linewidth=1.4, label=shorten(name))
         for name in names
     ]  # fmt: skip
     if handles:
@@ -594,17 +327,8 @@ def _legend(figure: Figure, names: Sequence[str], styles: Mapping[str, Style], *
 
 
 def _legend_columns(names: Sequence[str], width: float) -> int:
-    longest = max((len(_short(name)) for name in names), default=1)
+    longest = max((len(shorten(name)) for name in names), default=1)
     return max(1, min(len(names), int(width / (0.072 * longest + 0.62))))
-
-
-def _legend_height(names: Sequence[str], width: float) -> float:
-    return 0.19 * -(-len(names) // _legend_columns(names, width)) + 0.15 if names else 0.0
-
-
-def _spread(count: int) -> np.ndarray:
-    """Offsets that keep equal values apart, the same each time."""
-    return 0.17 * np.sin(2.4 * np.arange(count)) if count > 1 else np.zeros(count)
 
 
 def _friedman_note(p_value: float) -> str:
@@ -613,22 +337,6 @@ def _friedman_note(p_value: float) -> str:
     return "\nFriedman p < 0.001" if p_value < 0.001 else f"\nFriedman p = {p_value:.3f}"
 
 
-def _short(name: str) -> str:
-    """Unprintable characters would be drawn as boxes, and a very long name would leave no room for the plot."""
-    name = _printable(name)
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def _wrap(text: str, width: int) -> str:
-    lines = map(_printable, text.split("\n"))
+    lines = map(printable, text.split("\n"))
     return "\n".join(part for line in lines for part in (textwrap.wrap(line, width)[:3] or [""]))
-
-
-__all__ = [
-    "Panel", "Style", "cost_scatter", "lines", "method_styles", "percentile_boxes", "published_scatter",
-    "rank_diagram", "to_png", "to_svg",
-]  # fmt: skip

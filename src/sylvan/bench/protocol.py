@@ -10,25 +10,23 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sylvan._validation import check_integer
 from sylvan.measures import MEASURES, get_measure
 
 #: Measures of an estimated label frequency: its mean error, and the share of labels whose interval has the truth.
 FREQUENCY_MEASURES = ("frequency_error", "frequency_covered")
 #: What a task offers: kinds of split, factors that it understands itself, and measures.
 TASKS: Mapping[str, dict[str, tuple[str, ...]]] = {
-    "labels": {
-        "splits": ("stratified-folds", "folds", "holdout"),
-        "factors": ("ilr", "missing"),
-        "measures": (*MEASURES, "macro_auc", *FREQUENCY_MEASURES),
-    },
+    "labels": {"splits": ("stratified-folds", "folds", "holdout"), "factors": ("ilr", "missing"),
+               "measures": (*MEASURES, "macro_auc", *FREQUENCY_MEASURES)},
     "pairs": {"splits": ("pairs",), "factors": ("points", "pairs"), "measures": ("accuracy", "auroc")},
-}
+}  # fmt: skip
 #: Ways in which labels are missing, beside one rate for all (see `sylvan.bench.data.hide_labels`).
 MISSING = ("by label", "hard rows")
 #: How a method may choose a number of layers for each measure (see `sylvan.bench.methods.LayerChoice`).
@@ -59,8 +57,8 @@ class Cell:
 
     def describe(self) -> str:
         """Return the cell in words."""
-        parts = [self.dataset, *(f"{name} {value}" for name, value in self.factors), f"#{self.repeat}", self.method]
-        return " ".join([*parts, f"for {self.target}"] if self.target else parts)
+        levels = "".join(f" {name} {value}" for name, value in self.factors)
+        return f"{self.dataset}{levels} #{self.repeat} {self.method}" + (f" for {self.target}" if self.target else "")
 
 
 @dataclass(frozen=True)
@@ -69,35 +67,23 @@ class Protocol:
 
     Attributes
     ----------
-    name, title, source : str
-        Short name, what it is, and where it comes from.
-    task : {"labels", "pairs"}
-        Multi-label tables, or pairs of points.
-    seed : int
-        Folds, masks, pairs and models all follow from it.
-    datasets : tuple of str
-        Names, as `sylvan.datasets.load_dataset` knows them.
-    data : dict
-        For each data set: `path`, `rows` (that many, drawn at random), `features` (the first so many), `min_positives`
-        (labels with fewer positives are dropped); "*" is for all that are not named.
-    measures : tuple of str
-        Names of `sylvan.measures`, and those of an estimated label frequency, "frequency_error" (mean) and
-        "frequency_covered" (share of labels whose interval has the truth); "accuracy" and "auroc"
-        for pairs.
-    repeats : int
-        Folds, or repetitions of a random split.
-    split : dict
-        `kind`: "stratified-folds" (iterative stratification), "folds", "holdout" (with `test_share`) or "pairs".
-    factors : dict of str to tuple
-        Levels. "ilr" hides that share of the positives of training rows; so does "missing", which may also be "by
-        label" (a share for each, up to 0.7) or "hard rows" (half, more often of rows that are hard to tell); "points"
-        ("shared" or "strict") and "pairs" are for pairs; any other must be used by an option as "$name".
-    methods : dict
-        For each method: `name` (printed), `use` (see `sylvan.bench.methods`), `options`, `choose_layer`.
-    optional : dict
-        Methods that are run when they are named.
-    text : str
-        The TOML text that it was read from.
+    name, title, source : short name, what it is, and where it comes from
+    task : "labels" (multi-label tables) or "pairs" (of points)
+    seed : folds, masks, pairs and models all follow from it
+    datasets : names, as `sylvan.datasets.load_dataset` knows them
+    data : for each data set `path`, `rows` (that many, drawn at random), `features` (the first so many),
+        `min_positives` (labels with fewer positives are dropped); "*" is for all that are not named
+    measures : names of `sylvan.measures`, and those of an estimated label frequency, "frequency_error" (mean) and
+        "frequency_covered" (share of labels whose interval has the truth); "accuracy" and "auroc" for pairs
+    repeats : folds, or repetitions of a random split
+    split : `kind`: "stratified-folds" (iterative stratification), "folds", "holdout" (with `test_share`) or "pairs"
+    factors : levels by name. "ilr" hides that share of the positives of training rows; so does "missing", which may
+        also be "by label" (a share for each, up to 0.7) or "hard rows" (half, more often of hard rows);
+        "points" ("shared" or "strict") and "pairs" are for pairs; any other must be used by an option as "$name"
+    methods : for each method `name` (printed), `use` (see `sylvan.bench.methods`), `options`, `choose_layer`
+    optional : methods that are run when they are named
+    text : the TOML text that it was read from
+    first : run only so many of the folds; None: all
     """
 
     name: str
@@ -114,6 +100,7 @@ class Protocol:
     optional: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
     text: str = field(default="", repr=False)
     source: str = ""
+    first: int | None = field(default=None, repr=False)
 
     @property
     def repeat_name(self) -> str:
@@ -134,7 +121,7 @@ class Protocol:
         levels = list(itertools.product(*self.factors.values()))
         return [
             Cell(dataset, tuple(zip(self.factors, level)), repeat, method, target)
-            for repeat in range(self.repeats)
+            for repeat in range(self.first or self.repeats)
             for dataset in self.datasets
             for level in levels
             for method in self.methods
@@ -153,35 +140,27 @@ class Protocol:
             if self.fits_per_measure(method):
                 notes.append(f"{name}: of one fit; there is one for each of the {len(self.measures)} measures.")
             if "choose_layer" in spec:
-                notes.append(
-                    f"{name}: of the cascade as grown for all measures, which keeps the forests of all layers."
-                )
+                notes.append(f"{name}: of the cascade as grown for all measures, which keeps all layers' forests.")
         return notes
 
     def definition(self, cell: Cell) -> str:
         """Return a mark of everything that decides what a cell's figures are, but for the software."""
         spec = {key: self.methods[cell.method].get(key) for key in ("use", "options", "choose_layer")}
-        folds = self.repeats if "folds" in self.split["kind"] else None  # what a fold is depends on their number
+        folds = self.repeats if self.repeat_name == "fold" else None  # what a fold is depends on their number
         parts = [self.task, self.seed, self.split, folds, self.data_of(cell.dataset), list(self.measures), spec]
         parts += [cell.dataset, cell.factors, cell.repeat, cell.target]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
     def select(
-        self,
-        *,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        factors: Mapping[str, Sequence[Any]] | None = None,
-        repeats: int | None = None,
-        seed: int | None = None,
-    ) -> "Protocol":
+        self, *, datasets: Sequence[str] | None = None, methods: Sequence[str] | None = None,
+        factors: Mapping[str, Sequence[Any]] | None = None, repeats: int | None = None, seed: int | None = None,
+    ) -> "Protocol":  # fmt: skip
         """Return the protocol with other data sets, some of its methods, other levels, fewer repeats, another seed.
 
         With folds, `repeats` runs the first so many of the same folds; it does not change their number.
         """
         chosen: dict[str, Any] = {}
         if datasets is not None:
-            _some("data set", datasets)
             chosen["datasets"] = tuple(datasets)
         if methods is not None:
             _some("method", methods)
@@ -192,50 +171,21 @@ class Protocol:
         levels = dict(self.factors)
         for factor, values in (factors or {}).items():
             _known("factor", factor, self.factors)
-            _some(f"level of {factor}", values)
             levels[factor] = _levels(factor, values)
         if seed is not None:
             chosen["seed"] = seed
+        if repeats is not None:
+            folds = self.repeat_name == "fold"
+            chosen["first" if folds else "repeats"] = check_integer("repeats", repeats, 1)
+            if folds and repeats > self.repeats:
+                raise ValueError(f"The protocol has {self.repeats} folds; {repeats} of them cannot be run.")
         made = replace(self, factors=levels, **chosen)
         _check(made)
-        return made if repeats is None else _Partial.of(made, repeats)
+        return made
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the protocol as plain data."""
-        fields = (
-            "name",
-            "title",
-            "source",
-            "task",
-            "seed",
-            "datasets",
-            "data",
-            "measures",
-            "repeats",
-            "split",
-            "factors",
-        )
-        return {name: getattr(self, name) for name in (*fields, "methods", "optional", "text")}
-
-
-@dataclass(frozen=True)
-class _Partial(Protocol):
-    """A protocol of which only the first repeats are run."""
-
-    first: int = 0
-
-    @classmethod
-    def of(cls, protocol: Protocol, first: int) -> "_Partial":
-        _whole("repeats", first)
-        if "folds" in protocol.split["kind"] and first > protocol.repeats:
-            raise ValueError(f"The protocol has {protocol.repeats} folds; {first} of them cannot be run.")
-        fields = protocol.to_dict()
-        if "folds" not in protocol.split["kind"]:
-            fields["repeats"] = first
-        return cls(**fields, first=first)
-
-    def cells(self) -> list[Cell]:
-        return [cell for cell in super().cells() if cell.repeat < self.first]
+        """Return the protocol as plain data, whole: all folds."""
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "first"}
 
 
 def protocol_names() -> list[str]:
@@ -252,39 +202,28 @@ def protocol_names() -> list[str]:
 
 
 def load_protocol(protocol: str | os.PathLike[str], *, quick: bool = False) -> Protocol:
-    """Read a protocol: one that ships with the package by its name, or a TOML file.
+    """Read a protocol: one that ships with the package by its name, or a TOML file by its path.
 
-    Parameters
-    ----------
-    protocol : str or path
-        "A" (weak labels), "B" (LCForest's tables), "C" (multi-label), "D" (pairs), or the path of a file.
-    quick : bool, default=False
-        Apply the protocol's `[quick]` part: fewer rows, trees and repeats, for a look.
-
-    Returns
-    -------
-    Protocol
+    "A" is for weak labels, "B" for LCForest's tables, "C" for multi-label tables, "D" for pairs. `quick` applies the
+    protocol's `[quick]` part: fewer rows, trees and repeats, for a look.
 
     Examples
     --------
     >>> from sylvan.bench import load_protocol
     >>> protocol = load_protocol("A")
-    >>> protocol.title
-    'Weak labels'
-    >>> protocol.factors["ilr"]
-    (0.0, 0.3, 0.5, 0.7)
+    >>> protocol.title, protocol.factors["ilr"]
+    ('Weak labels', (0.0, 0.3, 0.5, 0.7))
     >>> len(protocol.select(datasets=["emotions"], methods=["rf_et"], factors={"ilr": [0.5]}).cells())
     5
     """
     name, file = str(protocol), Path(protocol)
-    shipped = name in protocol_names()
-    if not shipped and not file.is_file():
-        known = ", ".join(protocol_names())
-        raise ValueError(f"There is no protocol {name!r}: known are {known}, and no file of that name was found.")
-    source = files("sylvan.bench").joinpath("protocols", f"{name}.toml") if shipped else file
-    name = name if shipped else file.stem
-    if not shipped and name in protocol_names():
-        name = file.name  # it is not the one that ships, and is not compared with published figures
+    known = protocol_names()
+    source: Any = files("sylvan.bench").joinpath("protocols", f"{name}.toml") if name in known else file
+    if not source.is_file():
+        names = ", ".join(known)
+        raise ValueError(f"There is no protocol {name!r}: known are {names}, and no file of that name was found.")
+    if name not in known:  # one that is called like one that ships is not compared with published figures
+        name = file.name if file.stem in known else file.stem
     try:
         text = source.read_text(encoding="utf-8")
         spec = tomllib.loads(text)
@@ -296,34 +235,15 @@ def load_protocol(protocol: str | os.PathLike[str], *, quick: bool = False) -> P
 def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = "", quick: bool = False) -> Protocol:
     """Make a protocol of plain data, as TOML gives it; every error names what is wrong.
 
-    Parameters
-    ----------
-    spec : dict
-        As in the files that ship: title, task, seed, datasets, measures, repeats, [split], [data], [values], [factors],
-        [methods], [quick].
-    name, text : str
-        Its name and the text that it was read from.
-    quick : bool
-        As in `load_protocol`.
-
-    Returns
-    -------
-    Protocol
+    `spec` is as in the files that ship: title, task, seed, datasets, measures, repeats, [split], [data], [values],
+    [factors], [methods], [quick]. `text` is what it was read from, `quick` as in `load_protocol`.
 
     Examples
     --------
     >>> from sylvan.bench import make_protocol
-    >>> protocol = make_protocol(
-    ...     {
-    ...         "task": "labels",
-    ...         "datasets": ["digit_attributes"],
-    ...         "measures": ["micro_auroc"],
-    ...         "repeats": 2,
-    ...         "split": {"kind": "holdout", "test_share": 0.3},
-    ...         "methods": {"rf_et": {"options": {"n_trees": 10}}},
-    ...     }
-    ... )
-    >>> len(protocol.cells())
+    >>> spec = {"task": "labels", "datasets": ["digit_attributes"], "measures": ["micro_auroc"], "repeats": 2}
+    >>> spec |= {"split": {"kind": "holdout", "test_share": 0.3}, "methods": {"rf_et": {"options": {"n_trees": 10}}}}
+    >>> len(make_protocol(spec).cells())
     2
     """
     spec = dict(spec)
@@ -342,7 +262,7 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
         values = values | _table("values", hurry)
         factors |= {factor: _levels(factor, levels) for factor, levels in _table("factors", hurry).items()}
         repeats = hurry.get("repeats", min(repeats, 2) if isinstance(repeats, int) else repeats)
-        rows = _whole("quick.rows", hurry.get("rows", 300))
+        rows = check_integer("quick.rows", hurry.get("rows", 300), 1)
         datasets = tuple(_list("quick.datasets", hurry.get("datasets", datasets)))
         data = {key: entry | {"rows": min(rows, entry.get("rows", rows))} for key, entry in data.items()}
     methods: dict[str, dict[str, Any]] = {}
@@ -354,26 +274,16 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
         chosen = optional if method.get("optional") else methods
         chosen[key] = dict(method) | {"options": _fill(_table("options", method), values)}
     made = Protocol(
-        name=str(spec.get("name", name)),
-        title=str(spec.get("title", name)) + (" (quick)" if quick else ""),
-        source=str(spec.get("source", "")),
-        task=task,
-        seed=spec.get("seed", 0),
-        datasets=datasets,
-        data=data,
-        measures=tuple(_list("measures", spec.get("measures", []))),
-        repeats=repeats,
-        split=dict(_table("split", spec)) or {"kind": TASKS[task]["splits"][0]},
-        factors=factors,
-        methods=methods,
-        optional=optional,
-        text=text,
-    )
+        name=str(spec.get("name", name)), title=str(spec.get("title", name)) + (" (quick)" if quick else ""),
+        source=str(spec.get("source", "")), task=task, seed=spec.get("seed", 0), datasets=datasets, data=data,
+        measures=tuple(_list("measures", spec.get("measures", []))), repeats=repeats,
+        split=dict(_table("split", spec)) or {"kind": TASKS[task]["splits"][0]}, factors=factors,
+        methods=methods, optional=optional, text=text,
+    )  # fmt: skip
     _check(made)
     used = set(TASKS[task]["factors"]).union(*(_names_in(spec["options"]) for spec in (methods | optional).values()))
-    for factor in factors:
-        if factor not in used:
-            raise ValueError(f"Factor {factor!r} changes nothing: no method has an option '${factor}'.")
+    for factor in (factor for factor in factors if factor not in used):
+        raise ValueError(f"Factor {factor!r} changes nothing: no method has an option '${factor}'.")
     return made
 
 
@@ -391,15 +301,14 @@ def _check(protocol: Protocol) -> None:
     _some("method", protocol.methods)
     for measure in protocol.measures:
         _known("measure", measure, task["measures"])
-    if protocol.task == "labels":
-        for measure in protocol.measures:
-            if measure not in FREQUENCY_MEASURES and get_measure(measure).name != measure:
-                raise ValueError(f"Write {get_measure(measure).name!r} instead of {measure!r}, its second name.")
-    _whole("repeats", protocol.repeats)
-    _whole("seed", protocol.seed, 0)
+        of_labels = protocol.task == "labels" and measure not in FREQUENCY_MEASURES
+        if of_labels and get_measure(measure).name != measure:
+            raise ValueError(f"Write {get_measure(measure).name!r} instead of {measure!r}, its second name.")
+    check_integer("repeats", protocol.repeats, 1)
+    check_integer("seed", protocol.seed, 0)
     _only("[split]", protocol.split, _SPLIT)
     _known("kind of split", protocol.split.get("kind"), task["splits"])
-    if "folds" in protocol.split["kind"] and protocol.repeats < 2:
+    if protocol.repeat_name == "fold" and protocol.repeats < 2:
         raise ValueError("Folds need repeats of at least 2; one of several folds is `--repeats 1` of a run.")
     share = protocol.split.get("test_share", TEST_SHARE)
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
@@ -408,25 +317,25 @@ def _check(protocol: Protocol) -> None:
         _some(f"level of factor {factor}", levels)
         if factor in _RESERVED:
             raise ValueError(f"A factor cannot be called {factor!r}: results have a column of that name.")
-    for rate in protocol.factors.get("ilr", ()):
-        if not isinstance(rate, float) or not 0 <= rate < 1:
-            raise ValueError(f"An ilr is a share of positives to hide, from 0 to below 1, got {rate!r}")
-    for level in protocol.factors.get("missing", ()):
-        if level not in MISSING and not (isinstance(level, float) and 0 <= level < 1):
-            ways = " or ".join(repr(way) for way in MISSING)
-            raise ValueError(f"A level of missing is a share from 0 to below 1, {ways}, got {level!r}")
+    missing = f"A level of missing is a share from 0 to below 1, {' or '.join(map(repr, MISSING))}"
+    for factor, words in {
+        "ilr": "An ilr is a share of positives to hide, from 0 to below 1",
+        "missing": missing,
+    }.items():
+        for level in protocol.factors.get(factor, ()):
+            if not (isinstance(level, float) and 0 <= level < 1) and not (factor == "missing" and level in MISSING):
+                raise ValueError(f"{words}, got {level!r}")
     if {"ilr", "missing"} <= set(protocol.factors):
         raise ValueError("Factors 'ilr' and 'missing' both hide positives: use one of them.")
     if protocol.task == "pairs":
         for points in protocol.factors.get("points", ()):
             _known("level of points", points, ("shared", "strict"))
         for number in protocol.factors.get("pairs", ()):
-            _whole("A level of pairs", number, 2)
+            check_integer("A level of pairs", number, 2)
     known = {*protocol.factors, "measure"}
     for key, method in protocol.methods.items():
-        unknown = sorted(_names_in(method["options"]) - known)
-        if unknown:
-            raise ValueError(f"methods.{key} uses ${unknown[0]}, which is neither a factor nor a value of [values].")
+        for name in sorted(_names_in(method["options"]) - known):
+            raise ValueError(f"methods.{key} uses ${name}, which is neither a factor nor a value of [values].")
 
 
 #: Columns of the results and of the statistics.
@@ -467,7 +376,7 @@ def _read_datasets(entries: Any, common: dict[str, Any]) -> tuple[tuple[str, ...
         data[name] = common | own
     for name, entry in ({"*": common} | data).items():
         for key, low in (("rows", 2), ("features", 1), ("min_positives", 0)):
-            _whole(f"{key} of data set {name!r}" if name != "*" else f"data.{key}", entry.get(key, low), low)
+            check_integer(f"{key} of data set {name!r}" if name != "*" else f"data.{key}", entry.get(key, low), low)
         if not isinstance(entry.get("path", ""), str):
             raise ValueError(f"path of data set {name!r} must be a text, got {entry['path']!r}")
     return tuple(names), data | {"*": common}
@@ -476,18 +385,13 @@ def _read_datasets(entries: Any, common: dict[str, Any]) -> tuple[tuple[str, ...
 def _levels(factor: str, values: Any) -> tuple[Any, ...]:
     """Return levels of a factor, numbers in one form: 0 and 0.0 must not become two levels."""
     levels = _list(f"factors.{factor}", values)
-    for level in levels:
+    for at, level in enumerate(levels):
         if not isinstance(level, str | int | float) or isinstance(level, bool):
             raise ValueError(f"A level of the factor {factor!r} is a number or a text, got {level!r}")
-    return tuple(_one_form(level, whole=factor not in ("ilr", "missing")) for level in levels)
-
-
-def _one_form(level: Any, *, whole: bool) -> Any:
-    if isinstance(level, str):
-        return level
-    if whole and float(level).is_integer():
-        return int(level)
-    return float(level) + 0.0  # -0.0 becomes 0.0
+        if not isinstance(level, str):
+            whole = factor not in ("ilr", "missing") and float(level).is_integer()
+            levels[at] = int(level) if whole else float(level) + 0.0  # -0.0 becomes 0.0
+    return tuple(levels)
 
 
 def _fill(value: Any, values: Mapping[str, Any]) -> Any:
@@ -504,14 +408,13 @@ def _names_in(value: Any) -> set[str]:
     if isinstance(value, str):
         return {value[1:]} if value.startswith("$") else set()
     parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    return set().union(*(_names_in(part) for part in parts))
+    return set().union(*map(_names_in, parts))
 
 
 def _table(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    value = spec.get(name, {})
-    if not isinstance(value, Mapping):
-        raise ValueError(f"[{name}] must be a table, got {value!r}")
-    return dict(value)
+    if not isinstance(spec.get(name, {}), Mapping):
+        raise ValueError(f"[{name}] must be a table, got {spec[name]!r}")
+    return dict(spec.get(name, {}))
 
 
 def _list(name: str, value: Any) -> list[Any]:
@@ -520,19 +423,13 @@ def _list(name: str, value: Any) -> list[Any]:
     return list(value)
 
 
-def _whole(name: str, value: Any, low: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r}")
-    return value
-
-
 def _some(name: str, values: Iterable[Any]) -> None:
     values = list(values)
     if not values:
         raise ValueError(f"There must be at least one {name}.")
-    twice = [value for at, value in enumerate(values) if value in values[:at]]
-    if twice:
-        raise ValueError(f"The {name} {twice[0]!r} is named twice.")
+    for at, value in enumerate(values):
+        if value in values[:at]:
+            raise ValueError(f"The {name} {value!r} is named twice.")
 
 
 def _only(where: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -547,8 +444,6 @@ def _known(kind: str, value: Any, known: Iterable[str]) -> None:
 
 
 def _hint(value: Any, known: Iterable[str]) -> str:
-    names = sorted(known)
-    close = get_close_matches(str(value), names, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; known are: {', '.join(names)}" if names else "; there are none"
+    for close in get_close_matches(str(value), sorted(known), n=1):
+        return f"; did you mean {close!r}?"
+    return f"; known are: {', '.join(sorted(known))}" if list(known) else "; there are none"

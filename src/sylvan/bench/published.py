@@ -9,7 +9,9 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 
-from sylvan.bench.statistics import greater_is_better, summarise
+from sylvan.bench.statistics import summarise
+from sylvan.plotting.scores import same_level
+from sylvan.plotting.style import greater_is_better
 
 _PROTOCOLS = ("A", "B", "C", "D")
 _COLUMNS = ("dataset", "method", "measure", "value", "sd", "source")
@@ -17,19 +19,11 @@ _CELL = ["dataset", "method", "measure"]
 
 
 def published_figures(protocol_name: str) -> pd.DataFrame:
-    """Figures of the paper that a protocol follows.
+    """Figures of the paper that a protocol follows: CaFE-SLC and CaFE-FLA (A), LCForest (B), iMLDF (C), Siamese (D).
 
-    Parameters
-    ----------
-    protocol_name : {"A", "B", "C", "D"}
-        CaFE-SLC and CaFE-FLA (A), LCForest (B), iMLDF (C), Siamese deep forest (D).
-
-    Returns
-    -------
-    DataFrame
-        dataset, the protocol's factors (`ilr` in A and B; `points`, `pairs`, `trees` in D), method, measure,
-        value, sd and source (paper and table). A factor that the paper does not state is NaN, and so is sd. In D a
-        cell can stand in two tables, told apart by source: Table 8 repeats the best figures of the others.
+    The table has dataset, the protocol's factors (`ilr` in A and B; `points`, `pairs`, `trees` in D), method, measure,
+    value, sd and source (paper and table). A factor that the paper does not state is NaN, and so is sd. In D a cell can
+    stand in two tables, told apart by source: Table 8 repeats the best figures of the others.
 
     Examples
     --------
@@ -40,9 +34,8 @@ def published_figures(protocol_name: str) -> pd.DataFrame:
     [[0.177, 0.005]]
     """
     if protocol_name not in _PROTOCOLS:
-        raise ValueError(
-            f"no published figures of protocol {protocol_name!r}; there are some of: {', '.join(_PROTOCOLS)}"
-        )
+        known = ", ".join(_PROTOCOLS)
+        raise ValueError(f"no published figures of protocol {protocol_name!r}; there are some of: {known}")
     with files("sylvan.bench").joinpath("published", f"{protocol_name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, comment="#")
 
@@ -50,22 +43,13 @@ def published_figures(protocol_name: str) -> pd.DataFrame:
 def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Hold results against published figures, cell by cell.
 
-    A factor that the paper does not state (NaN) fits every value of ours, so that a figure may meet several cells;
-    a figure printed in two tables is compared once. Cells without a counterpart are left out.
+    The long table of scores must have the factors of `published`. A factor that the paper does not state (NaN) fits
+    every value of ours, so that a figure may meet several cells; a figure printed in two tables is compared once. Cells
+    without a counterpart are left out.
 
-    Parameters
-    ----------
-    results_scores : DataFrame
-        Long table of scores, as in `sylvan.bench.statistics`; it must have the factors of `published`.
-    published : DataFrame
-        As `published_figures` returns it.
-
-    Returns
-    -------
-    DataFrame
-        dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of repeats),
-        theirs, theirs_sd; gain (positive where ours is better, whatever the direction); sds (the gain in units of
-        the larger of the two deviations, NaN if there is none or it is 0); source.
+    The result has dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of
+    repeats), theirs, theirs_sd; gain (positive where ours is better, whatever the direction); sds (the gain in units
+    of the larger of the two deviations, NaN if there is none or it is 0); source.
 
     Examples
     --------
@@ -86,7 +70,7 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     names = {"value": "theirs", "sd": "theirs_sd"} | {name: f"theirs_{name}" for name in factors}
     table = ours.merge(published.rename(columns=names), on=_CELL)
     for name in factors:
-        table = table[_fits(table[name], table[f"theirs_{name}"])]
+        table = table[table[f"theirs_{name}"].isna() | same_level(table[name], table[f"theirs_{name}"])]
     keys = [name for name in ours.columns if name not in ("ours", "ours_sd", "n")]
     table = table.drop_duplicates([*keys, "theirs"]).reset_index(drop=True)
     better = np.where([greater_is_better(name) for name in table["measure"]], 1.0, -1.0)
@@ -94,11 +78,3 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     unit = table[["ours_sd", "theirs_sd"]].astype(float).max(axis=1)
     table["sds"] = table["gain"] / unit.where(unit > 0)
     return table[[*keys, "ours", "ours_sd", "n", "theirs", "theirs_sd", "gain", "sds", "source"]]
-
-
-def _fits(ours: pd.Series, theirs: pd.Series) -> pd.Series:
-    if pd.api.types.is_numeric_dtype(ours) and pd.api.types.is_numeric_dtype(theirs):
-        equal = np.isclose(ours.to_numpy(dtype=float), theirs.to_numpy(dtype=float))
-    else:
-        equal = (ours == theirs).to_numpy(dtype=bool)
-    return theirs.isna() | equal

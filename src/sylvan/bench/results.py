@@ -18,20 +18,13 @@ class Results:
 
     Attributes
     ----------
-    protocol : Protocol
-        What was to be run, all runs on the file together.
-    scores : DataFrame
-        dataset, one column for each factor, repeat, method, measure, value.
-    layers : DataFrame
-        The same and `layer`: scores on test rows after each layer of cascades.
-    cells : DataFrame
-        One line for each finished or failed cell: what it cost, with which versions, warnings and errors.
-    planned : DataFrame
-        All cells that were to be run: dataset, factors, repeat, method, target, status ("planned" if not yet run).
-    datasets : DataFrame
-        name, n_rows, n_features, n_labels, fingerprint of each data set.
-    command : str
-        The commands that wrote to the file, one in each line.
+    protocol : what was to be run, all runs on the file together
+    scores : dataset, one column for each factor, repeat, method, measure, value
+    layers : the same and `layer`: scores on test rows after each layer of cascades
+    cells : one line for each finished or failed cell: what it cost, with which versions, warnings and errors
+    planned : all cells that were to be run: dataset, factors, repeat, method, target, status ("planned" if not yet run)
+    datasets : name, n_rows, n_features, n_labels, fingerprint of each data set
+    command : the commands that wrote to the file, one in each line
     """
 
     protocol: Protocol
@@ -44,27 +37,7 @@ class Results:
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:
-    """Read a file of results; a run may be writing to it.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    Results
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sylvan.bench import load_protocol, read_results, run
-    >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"], methods=["rf_et"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     results = run(protocol, Path(folder) / "results.db")
-    >>> results.scores.groupby("ilr")["value"].size().to_dict()
-    {0.0: 14, 0.5: 14}
-    """
+    """Read a file of results; a run may be writing to it."""
     with Store(path) as store, store.snapshot():
         protocol = store.protocol()
         factors = list(protocol.factors)

@@ -20,35 +20,19 @@ from sylvan.bench.store import Store
 
 
 def run(
-    protocol: Protocol,
-    out: str | os.PathLike[str],
-    *,
-    n_jobs: int = 1,
-    retry: bool = False,
-    progress: Callable[["Progress"], None] | None = None,
-    command: str = "",
-) -> Results:
-    """Run what is not yet in the file; figures do not depend on `n_jobs`, on the order or on interruptions.
+    protocol: Protocol, out: str | os.PathLike[str], *, n_jobs: int = 1, retry: bool = False,
+    progress: Callable[["Progress"], None] | None = None, command: str = "",
+) -> Results:  # fmt: skip
+    """Run what is not yet in the file, and return all of it; `n_jobs`, order and interruptions change no figure.
 
     Parameters
     ----------
-    protocol : Protocol
-        What to run.
-    out : str or path
-        File of results (SQLite). If it is there, finished cells are not repeated.
-    n_jobs : int, default=1
-        Cells that are run at the same time, each in a process of its own with one thread.
-    retry : bool, default=False
-        Run failed cells again.
-    progress : callable or None, default=None
-        Called before the first and after each cell.
-    command : str, default=""
-        Kept in the file, for the report.
-
-    Returns
-    -------
-    Results
-        Of the whole file.
+    protocol : what to run
+    out : file of results (SQLite); if it is there, finished cells are not repeated
+    n_jobs : cells that are run at the same time, each in a process of its own with one thread
+    retry : whether to run failed cells again
+    progress : called before the first and after each cell
+    command : kept in the file, for the report
 
     Examples
     --------
@@ -136,14 +120,8 @@ class Progress:
     """How far a run is, and about how long it will take.
 
     Cells differ a thousandfold in cost, so the time left is not a matter of counting: the cost of a cell is guessed as
-    that of its data set times that of its method, from the cells that are finished.
-
-    Attributes
-    ----------
-    done, total, failed : int
-        Cells, those of earlier runs included.
-    last : Outcome or None
-        The cell that was finished last.
+    that of its data set times that of its method, from the cells that are finished. `done`, `total` and `failed` count
+    cells, those of earlier runs included; `last` is the one that was finished last.
     """
 
     def __init__(self, total: int, missing: list[Cell], n_jobs: int, times: list[tuple[str, str, float]]) -> None:
@@ -197,23 +175,13 @@ def print_progress(watch: Progress, file: Any = None) -> None:
     if watch.last is not None:
         outcome = watch.last
         state = " FAILED " + outcome.error.partition("\n")[0] if outcome.status == "failed" else ""
-        print(
-            f"{watch.done}/{watch.total} {outcome.cell.describe()} {outcome.wall_seconds:.1f} s{state}"
-            f" [{format_seconds(watch.seconds_left())} left]",
-            file=file or sys.stderr,
-            flush=True,
-        )
+        left = format_seconds(watch.seconds_left())
+        line = f"{watch.done}/{watch.total} {outcome.cell.describe()} {outcome.wall_seconds:.1f} s{state} [{left} left]"
+        print(line, file=file or sys.stderr, flush=True)
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a length of time for people.
-
-    Examples
-    --------
-    >>> from sylvan.bench.runner import format_seconds
-    >>> format_seconds(75), format_seconds(7300), format_seconds(float("nan"))
-    ('1:15', '2:01:40', '?')
-    """
+    """Return a length of time for people."""
     if np.isnan(seconds):
         return "?"
     minutes, rest = divmod(round(seconds), 60)

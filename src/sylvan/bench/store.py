@@ -44,14 +44,7 @@ COLUMNS = (
 
 
 class Store:
-    """The file of a run: planned and finished cells.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; it is made if `create`, otherwise it must be there.
-    create : bool, default=False
-    """
+    """The file of a run: planned and finished cells. It is made if `create`, otherwise it must be there."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
         self.path = Path(path)
@@ -119,9 +112,8 @@ class Store:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise ValueError(
-                    f"Another run is writing to {self.path}: wait for it, or write to another file."
-                ) from error
+                busy = f"Another run is writing to {self.path}: wait for it, or write to another file."
+                raise ValueError(busy) from error
             yield
 
     @contextmanager
@@ -155,39 +147,29 @@ class Store:
             commands = [*(self.meta("commands") or "").splitlines(), command]
             text = "\n".join(dict.fromkeys(filter(None, commands)))
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('commands', ?)", (text,))
-            found = {
-                row[:5]: row[5:]
-                for row in connection.execute(
-                    "SELECT dataset, factors, repeat, method, target, definition, status FROM cells"
-                )
-            }
+            query = "SELECT dataset, factors, repeat, method, target, definition, status FROM cells"
+            found = {row[:5]: row[5:] for row in connection.execute(query)}
             missing = []
             for cell in cells:
                 key, definition = _key(cell), protocol.definition(cell)
                 known, status = found.get(key, (definition, ""))
                 if known != definition:
-                    raise ValueError(
-                        f"{self.path} has results of {cell.describe()!r} by another definition (data or options): "
-                        "write to another file."
-                    )
+                    raise self._refuse(f"of {cell.describe()!r} by another definition (data or options)")
                 if status == "":
-                    values = (*key, definition)
-                    connection.execute(
-                        "INSERT INTO cells (dataset, factors, repeat, method, target, definition) VALUES (?,?,?,?,?,?)",
-                        values,
-                    )
+                    columns = "dataset, factors, repeat, method, target, definition"
+                    connection.execute(f"INSERT INTO cells ({columns}) VALUES (?,?,?,?,?,?)", (*key, definition))
                 if status in ("", "planned") or (retry and status == "failed"):
                     missing.append(cell)
         return missing
+
+    def _refuse(self, what: str) -> ValueError:
+        return ValueError(f"{self.path} has results {what}: write to another file.")
 
     def _note_data(self, data: Iterable[DataFacts]) -> None:
         for facts in data:
             known = self.connection.execute("SELECT fingerprint FROM datasets WHERE name = ?", (facts.name,)).fetchone()
             if known is not None and known[0] != facts.fingerprint:
-                raise ValueError(
-                    f"The data set {facts.name!r} is not the one that the results in {self.path} come from: write to "
-                    "another file."
-                )
+                raise self._refuse(f"of another data set {facts.name!r} than this")
             self.connection.execute("INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?, ?)", facts)
 
     def _merge(self, protocol: Protocol) -> dict[str, Any]:
@@ -198,27 +180,19 @@ class Store:
             return fields
         before = json.loads(text)
         if before["title"] != fields["title"]:
-            raise ValueError(
-                f"{self.path} has results of {before['title']!r}, this is {fields['title']!r}: write to another file."
-            )
+            raise self._refuse(f"of {before['title']!r}, this is {fields['title']!r}")
         for name in ("task", "seed", "split", "measures", *(["repeats"] if protocol.repeat_name == "fold" else [])):
             was, now = (json.loads(json.dumps(part[name])) for part in (before, fields))
             if was != now:
-                raise ValueError(
-                    f"{self.path} has results with {name} {was}, this protocol has {now}: write to another file."
-                )
+                raise self._refuse(f"with {name} {was}, this protocol has {now}")
         if list(before["factors"]) != list(fields["factors"]):
-            raise ValueError(
-                f"{self.path} has results with the factors {list(before['factors'])}: write to another file."
-            )
+            raise self._refuse(f"with the factors {list(before['factors'])}")
         fields["datasets"] = [*before["datasets"], *(v for v in fields["datasets"] if v not in before["datasets"])]
         fields["repeats"] = max(before["repeats"], fields["repeats"])
         for key, spec in fields["methods"].items():
             was, now = (_decisive(part) for part in (before["methods"].get(key, spec), spec))
             if was != now:
-                raise ValueError(
-                    f"{self.path} has results of {key!r} by another definition (options): write to another file."
-                )
+                raise self._refuse(f"of {key!r} by another definition (options)")
         for name in ("data", "methods"):
             fields[name] = before[name] | fields[name]
         fields["factors"] = {

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget
 from sylvan.cascade import keeping, missing_labels
 from sylvan.cascade.growth import grow
 from sylvan.cascade.layer import MAX_SEED, TrainingRows
@@ -154,6 +154,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     ['row', 'label', 'probability', 'layer']
     """
 
+    _fitted_names = ("_findings",)
+
     def __init__(
         self,
         forests: Any,
@@ -259,15 +261,10 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return seen[self.n_layers_ - 1]
 
     def _read(self, y: Any) -> WeakLabels:
-        self._forget()
+        forget(self)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         return read_weak_labels(y, self.unknown_label, self.trust_zeros)
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit left."""
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_findings"]:
-            del self.__dict__[name]
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(
@@ -303,7 +300,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
                 if stages[0].trained.active.any() and not stages[n_layers - 1].after.imputed.any():
                     warn_user(_NOTHING_IMPUTED, "nothing imputed")
         except BaseException:
-            self._forget()  # an interrupted fit leaves nothing half done
+            forget(self)  # an interrupted fit leaves nothing half done
             raise
         return self
 

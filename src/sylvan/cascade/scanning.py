@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights, forget
 from sylvan.cascade.windows import Grain, check_grains, check_shape, draw_windows, take_windows
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 from sylvan.forests.ensemble import BaseForest
@@ -105,6 +105,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     ([(2, 2), (3, 3), (4, 4)], [16, 9, 9], (300, 680))
     """
 
+    _fitted_names = ("_shape", "_grains", "_models", "_label_names", "_n_forests")
+
     def __init__(
         self,
         shape: Any = None,
@@ -158,17 +160,12 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, transform: bool) -> np.ndarray:
         """Fit the forests; return the training samples' features, if wanted."""
-        self._forget()
+        forget(self)
         try:
             return self._fit_grains(X, y, sample_weight, groups, transform)
         except BaseException:
-            self._forget()  # an interrupted fit leaves nothing half done
+            forget(self)  # an interrupted fit leaves nothing half done
             raise
-
-    def _forget(self) -> None:
-        private = ("_shape", "_grains", "_models", "_label_names", "_n_forests")
-        for name in [name for name in vars(self) if name.endswith("_") or name in private]:
-            del self.__dict__[name]
 
     def _fit_grains(self, X: Any, y: Any, sample_weight: Any, groups: Any, transform: bool) -> np.ndarray:
         if y is None:

@@ -22,6 +22,7 @@ from sylvan._validation import (
     check_rows,
     check_share,
     check_weights,
+    forget,
 )
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
@@ -38,6 +39,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     """Fit, predict and inspect a forest. Subclasses say how a node chooses its cut."""
 
     _random_cut: bool
+    _fitted_names = ("_bag", "_form")
 
     # The parameters that all forests have; subclasses list them in their constructor.
     n_trees: int
@@ -83,7 +85,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             Rows of a group (a patient, a site) stay together in the folds of `KFold` out-of-sample probabilities.
         """
         began = time.perf_counter()
-        self._forget()
+        forget(self)
         random_state = check_random_state(self.random_state)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -118,11 +120,6 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         size = (self.trees_.n_trees, len(self.trees_.feature), self.nbytes / 1e6, time.perf_counter() - began)
         progress_logger(self.verbose).log(level, "%s: %d trees, %d nodes, %.1f MB in %.2f s", name, *size)
         return self
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_bag", "_form")]:
-            del self.__dict__[name]
 
     def _settings(self, n: int, d: int) -> Settings:
         check_integer("n_trees", self.n_trees, 1, MAX_TREES)

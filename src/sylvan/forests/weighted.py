@@ -9,7 +9,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._threads import ONE_THREAD
-from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights
+from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights, forget
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
@@ -100,6 +100,7 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     True
     """
 
+    _fitted_names = ("_form", "_weighted")
     oos_proba_: np.ndarray
 
     def __init__(
@@ -127,17 +128,13 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         groups : (n,), optional
             Rows of a group stay together in folds, and in the halves that weights are learned from.
         """
-        self._forget()
+        forget(self)
         try:
             self._fit(X, y, sample_weight, groups)
         except BaseException:
-            self._forget()  # an interrupted fit leaves nothing half done
+            forget(self)  # an interrupted fit leaves nothing half done
             raise
         return self
-
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_") or name in ("_form", "_weighted")]:
-            del self.__dict__[name]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         forest = self._check_forest()

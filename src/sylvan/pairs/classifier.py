@@ -29,11 +29,7 @@ class PairClassifierMixin:
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit left, so that a fit that fails leaves no mixture of the two."""
-        private = ("_points", "_features", "_both_orders", "_order_free")
-        for name in [name for name in vars(self) if name.endswith("_") or name in private]:
-            del self.__dict__[name]
+    _fitted_names = ("_points", "_features", "_both_orders", "_order_free")
 
     def _read_fit(self, pairs: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return checked pairs, which of them are dissimilar, and the points that pairs of numbers stand for."""

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_choice, check_integer, check_number, check_weights
+from sylvan._validation import check_choice, check_integer, check_number, check_weights, forget
 from sylvan.cascade.augment import OutputSpace
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import Patience
@@ -175,7 +175,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
 
         y and sample_weight are (n_pairs,); y is +1 for similar pairs, -1 for dissimilar ones.
         """
-        self._forget()
+        forget(self)
         symmetric = bool(self.symmetric) if isinstance(self.symmetric, np.bool_) else self.symmetric
         check_choice("symmetric", symmetric, (True, "predict", False))
         check_choice("pair_features", self.pair_features, ("concatenate", "difference"))
@@ -213,7 +213,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
 
         `n_pairs` are drawn, each once; None: 2000, or as many as there are. `similar` is the share of similar pairs.
         """
-        self._forget()
+        forget(self)
         points, y = check_points(X), np.asarray(y)
         if y.shape != (len(points),):
             raise ValueError(f"y must have one class for each of the {len(points)} points, got shape {y.shape}.")

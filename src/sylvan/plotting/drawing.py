@@ -1,44 +1,57 @@
 """What all displays share: axes to draw on, colours, names that fit, and questions to fitted models."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-GREY = "#6b7076"
-PALE = "#c3c8cd"
-GRID: dict[str, Any] = {"color": "#d8dce0", "linewidth": 0.6, "zorder": 0}
+from sylvan._messages import shorten
+from sylvan._validation import check_integer
+from sylvan.labels.findings import Findings
+from sylvan.labels.table import TargetForm, read_labels
+from sylvan.plotting.style import GRID
+
 # Names hold anything: a dollar sign starts no formula.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
-LONGEST = 26
+_CASCADES = (
+    "What is known of labels after a fit is in cascades only: DeepForestClassifier, as sylvan.slcforest() makes."
+)
 
 
 class Display:
-    """Numbers that can be drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : the axes and the figure of the last `plot`
-    """
-
-    ax_: Any
-    figure_: Any
+    """Numbers that can be drawn; `plot` sets `ax_` and `figure_`, the axes and the figure, as in all displays."""
 
     @property
     def figure_size(self) -> tuple[float, float]:
         """Width and height in inches that the picture needs; `plot` takes them if it makes the figure."""
+        return self._size()
+
+    def _size(self) -> tuple[float, float]:
         return 5.6, 3.8
 
-    def _begin(self, ax: Any) -> Any:
-        """Return the axes to draw on, new ones if there are none."""
+    def plot(self, ax: Any = None, **options: Any) -> Self:
+        """Draw the numbers, set `ax_`, `figure_` and the attributes that the class names, and return the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None makes a figure.
+        **options
+            What the class describes as options of plot; all others go to matplotlib's own function.
+        """
         plt = import_pyplot(type(self).__name__)
-        if ax is None:
+        own = ax is None
+        if own:
             _, ax = plt.subplots(figsize=self.figure_size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
-        return ax
+        self._draw(ax, own, **options)
+        return self
+
+    def _draw(self, ax: Any, own: bool, **options: Any) -> None:
+        """Draw on axes, which are in a figure of our own or were given."""
+        raise NotImplementedError
 
 
 def import_pyplot(who: str) -> Any:
@@ -48,13 +61,6 @@ def import_pyplot(who: str) -> Any:
     except ImportError as error:
         raise ImportError(f'{who}.plot needs matplotlib: pip install "sylvan[plot]"') from error
     return plt
-
-
-def colours() -> list[str]:
-    """Return the colours of all plots here, which can be told apart with any kind of colour vision."""
-    from sylvan.bench.plots import method_styles  # noqa: PLC0415 (draws with matplotlib)
-
-    return [style.colour for style in method_styles([str(i) for i in range(12)]).values()]
 
 
 def in_order(count: int) -> list[Any]:
@@ -72,13 +78,20 @@ def tidy(ax: Any, grid: str) -> None:
     ax.grid(axis=grid, **GRID)
 
 
-def shorten(name: Any, longest: int = LONGEST) -> str:
-    """Return a name that leaves room for the plot: its middle is cut out, as ends tell names apart."""
-    text = "".join(c if c.isprintable() else " " for c in str(name))
-    if len(text) <= longest:
-        return text
-    tail = (longest - 1) // 3
-    return text[: longest - 1 - tail] + "…" + text[len(text) - tail :]
+def draw_boxes(ax: Any, found: dict[int, np.ndarray], colours: Sequence[str], **options: Any) -> dict[str, Any]:
+    """Draw a horizontal box and the points of values for each row; equal values are kept apart, the same each time."""
+    style = {"widths": 0.62, "showfliers": False, "patch_artist": True, "manage_ticks": False, **options}
+    boxes = ax.boxplot(list(found.values()), positions=list(found), orientation="horizontal", **style)
+    for i, (y, values) in enumerate(found.items()):
+        colour = colours[y]
+        if style["patch_artist"]:
+            boxes["boxes"][i].set(facecolor=(colour, 0.33), edgecolor=colour)
+        boxes["medians"][i].set(color=colour, linewidth=1.9)
+        for line in [*boxes["whiskers"][2 * i : 2 * i + 2], *boxes["caps"][2 * i : 2 * i + 2]]:
+            line.set_color(colour)
+        apart = 0.17 * np.sin(2.4 * np.arange(len(values))) if len(values) > 1 else 0.0
+        ax.scatter(values, y + apart, s=8, color=colour, linewidths=0, zorder=3)
+    return boxes
 
 
 def name_rows(ax: Any, names: Sequence[str], own: bool) -> None:
@@ -97,8 +110,16 @@ def name_columns(ax: Any, names: Sequence[str], own: bool) -> None:
     ax.tick_params(axis="x", length=0)
 
 
-def room_for(ax: Any, most: int, own: bool, side: int = 1) -> int:
-    """Return how many names can be read along a side of given axes (0: below, 1: beside), at most `most`."""
+def label_rows(names: Sequence[Any], n_others: int) -> list[str]:
+    """Return what is written beside rows of labels, the last for those that are not shown."""
+    others = [f"{n_others} other label{'s' if n_others > 1 else ''}"] if n_others else []
+    return [shorten(name) for name in names] + others
+
+
+def n_shown(ax: Any, max_labels: int | None, most: int, own: bool, side: int = 1) -> int:
+    """Return how many labels to name along a side (0: below, 1: beside): as asked for, else `most` or what fits."""
+    if max_labels is not None:
+        return check_integer("max_labels", max_labels, 1)
     return most if own else int(np.clip(_points(ax, side) // 7, 4, most))
 
 
@@ -133,42 +154,52 @@ def asked(model: Any, name: str, who: str) -> Any:
         raise AttributeError(f"This {type(model).__name__} has no {name.lstrip('_')}. {who}") from None
 
 
-def fitted_labels(model: Any) -> Any:
-    """Return what a fitted cascade knows of its labels (`sylvan.labels.findings.Fitted`)."""
-    who = "What is known of labels after a fit is in cascades only: DeepForestClassifier, as sylvan.slcforest() makes."
-    return asked(model, "_fitted", who)
+def findings_of(model: Any) -> Findings:
+    """Return what a fitted cascade knows of the labels of its training rows."""
+    check_is_fitted(model)
+    if not hasattr(type(model), "labels_"):
+        raise AttributeError(f"This {type(model).__name__} has no findings. {_CASCADES}")
+    return model.labels_
 
 
-def label_table(Y: Any, names: Sequence[Any], n_rows: int | None = None, rows: pd.Index | None = None) -> np.ndarray:
-    """Return labels as floats, unknown cells as NaN, in the order of a model's labels (and rows, if given).
+def read_truth(form: TargetForm, Y: Any, n_rows: int, rows: pd.Index | None = None) -> np.ndarray:
+    """Return Y, as it is given to a fit of this form, by label: 0, 1 and, where unknown, NaN.
 
-    Names count where the table and the model have the same ones, else positions.
+    Names of labels (and of rows, if given) count where the table and the model have the same ones, else positions.
     """
-    if isinstance(Y, pd.DataFrame):
-        wanted = pd.Index(list(names), dtype=object, tupleize_cols=False)
-        if Y.columns.is_unique and set(Y.columns) == set(wanted):
-            Y = Y[list(wanted)]
-        elif not wanted.equals(pd.RangeIndex(len(wanted)).astype(object)):
-            raise ValueError(f"The labels of Y, {list(Y.columns)}, are not those of the fit: {list(names)}.")
-        if rows is not None and Y.index.is_unique:
-            if len(Y) == len(rows) and set(Y.index) == set(rows):
-                Y = Y.loc[rows]
-            elif not rows.equals(pd.RangeIndex(len(rows))):
-                raise ValueError(f"The rows of Y, {Y.index[0]!r} and so on, are not those of the fit: {rows[0]!r}, ...")
-    labels = zero_one(Y)
-    if labels.shape[1] != len(names):
-        raise ValueError(f"Y has {labels.shape[1]} labels, but the model was fitted with {len(names)}.")
-    if n_rows is not None and len(labels) != n_rows:
-        raise ValueError(f"Y has {len(labels)} rows, but {n_rows} are asked for.")
-    return labels
+    if form.has_labels:
+        truth = zero_one(_in_order(Y, form.label_names, rows))
+        if truth.shape[1] != form.n_labels:
+            raise ValueError(f"Y has {truth.shape[1]} labels, but the model was fitted with {form.n_labels}.")
+    else:
+        truth = form.label_proba((np.asarray(Y).reshape(-1, 1) == form.classes[None, :]).astype(float))
+    if len(truth) != n_rows:
+        raise ValueError(f"Y has {len(truth)} rows, but {n_rows} are needed.")
+    return truth
+
+
+def _in_order(Y: Any, names: Sequence[Any], rows: pd.Index | None) -> Any:
+    """Return a table with labels and rows in the order of the fit; anything else as it is."""
+    if not isinstance(Y, pd.DataFrame):
+        return Y
+    wanted = pd.Index(list(names), dtype=object, tupleize_cols=False)
+    if Y.columns.is_unique and set(Y.columns) == set(wanted):
+        Y = Y[list(wanted)]
+    elif not wanted.equals(pd.RangeIndex(len(wanted)).astype(object)):
+        raise ValueError(f"The labels of Y, {list(Y.columns)}, are not those of the fit: {list(names)}.")
+    if rows is not None and Y.index.is_unique:
+        if len(Y) == len(rows) and set(Y.index) == set(rows):
+            Y = Y.loc[rows]
+        elif not rows.equals(pd.RangeIndex(len(rows))):
+            raise ValueError(f"The rows of Y, {Y.index[0]!r} and so on, are not those of the fit: {rows[0]!r}, ...")
+    return Y
 
 
 def zero_one(Y: Any) -> np.ndarray:
     """Return labels as an (n, n_labels) array of 0, 1 and, where unknown, NaN."""
-    if sparse.issparse(Y):
-        Y = Y.toarray()
-    labels = Y.to_numpy(float, na_value=np.nan) if isinstance(Y, (pd.DataFrame, pd.Series)) else np.array(Y, float)
-    labels = labels.reshape(len(labels), -1)
-    if not (np.isnan(labels) | (labels == 0) | (labels == 1)).all():
-        raise ValueError("Y must hold 0 and 1 only, or NaN for unknown cells.")
-    return labels
+    targets = read_labels(Y)
+    return (
+        targets.recorded.astype(float)
+        if targets.unknown is None
+        else np.where(targets.unknown, np.nan, targets.recorded)
+    )

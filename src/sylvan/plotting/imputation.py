@@ -6,19 +6,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from sylvan._validation import check_integer
-from sylvan.labels.impute.keep import KeepLabels
-from sylvan.plotting.drawing import (
-    PALE,
-    Display,
-    add_legend,
-    fitted_labels,
-    in_order,
-    name_rows,
-    room_for,
-    shorten,
-    tidy,
-)
+from sylvan.plotting.drawing import Display, add_legend, findings_of, in_order, label_rows, n_shown, name_rows, tidy
+from sylvan.plotting.style import PALE
 
 _MOST_GROUPS = 8  # of layers: more shades cannot be told apart
 _NO_IMPUTER = (
@@ -30,22 +19,25 @@ _NO_IMPUTER = (
 class ImputationHistoryDisplay(Display):
     """How many cells of each label were imputed, and in which layers.
 
-    A bar is a label: observed positives, then those that were added, by the layer that first added them. A line across
+    A bar is a label: recorded positives, then those that were imputed, by the layer that first did. A line across
     the bar is the estimated number of all its positives. (`FluidLabelAddition` estimates it anew in each layer, from
     labels that include its own, and does not stop there.)
+
+    Labels with most imputed cells are drawn first. Options of plot: of more labels than `max_labels`, the others are
+    summed up in a line (None: 20, or fewer if the given axes have no room for them); others are for the bars of imputed
+    cells, as in `Axes.barh`.
 
     Parameters
     ----------
     counts : DataFrame, layers x labels
-        Cells that each layer was the first to fill, of those that are filled in the end.
+        Cells that each layer was the first to impute, of those that are imputed in the end.
     label_names : sequence
     bound : (n_labels,) estimated numbers of positives, or None
-    observed : (n_labels,) numbers of observed positives, optional
+    observed : (n_labels,) numbers of recorded positives, optional
         Without them, bars start with what was imputed, and the bounds are not drawn.
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     bars_ : list of bar containers, one for each layer or group of layers
     bound_ : the marks of the bounds, or None
 
@@ -59,9 +51,6 @@ class ImputationHistoryDisplay(Display):
     ['cat', 'dog']
     """
 
-    bars_: list[Any]
-    bound_: Any
-
     def __init__(self, counts: pd.DataFrame, label_names: Sequence[Any], bound: Any, observed: Any = None) -> None:
         self.counts = pd.DataFrame(counts)
         self.label_names = list(label_names)
@@ -73,58 +62,30 @@ class ImputationHistoryDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Take the counts from a fitted model.
-
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier with an imputer
-
-        Returns
-        -------
-        ImputationHistoryDisplay
-        """
-        fitted = fitted_labels(model)
-        if isinstance(fitted.impute, KeepLabels):
+        """Take the counts from a fitted DeepForestClassifier with an imputer."""
+        found = findings_of(model)
+        if not getattr(model.decider_.impute, "imputes", True):
             raise ValueError(_NO_IMPUTER)
-        state = fitted.labels
+        state = found.state
         layers = range(1, model.n_layers_ + 1)
         counts = [(state.imputed & (state.since == layer)).sum(axis=0) for layer in layers]
-        columns = pd.Index(fitted.label_names, dtype=object, tupleize_cols=False)
+        columns = pd.Index(found.label_names, dtype=object, tupleize_cols=False)
         table = pd.DataFrame(np.array(counts), index=pd.Index(layers, name="layer"), columns=columns)
-        return cls(table, fitted.label_names, state.bound, state.observed.sum(axis=0))
+        return cls(table, found.label_names, state.bound, found.recorded.sum(axis=0))
 
-    @property
-    def figure_size(self) -> tuple[float, float]:
-        """Width and height in inches that the picture needs; `plot` takes them if it makes the figure."""
+    def _size(self) -> tuple[float, float]:
         return 7.0, 1.1 + 0.24 * max(min(len(self.label_names), 21), 4)
 
-    def plot(self, ax: Any = None, *, max_labels: int | None = None, **kwargs: Any) -> Self:
-        """Draw a bar for each label, those with most imputed cells first.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; None makes a figure.
-        max_labels : int, optional
-            Of more labels, the others are told in a line; None: 20, or fewer if the given axes have no room for them.
-        **kwargs : for the bars of imputed cells, as in `Axes.barh`
-
-        Returns
-        -------
-        self
-        """
-        own = ax is None
-        ax = self._begin(ax)
+    def _draw(self, ax: Any, own: bool, *, max_labels: int | None = None, **kwargs: Any) -> None:
         total = self.counts.to_numpy().sum(axis=0)
         order = np.argsort(-total, kind="stable")
-        most = room_for(ax, 20, own) if max_labels is None else check_integer("max_labels", max_labels, 1)
+        most = n_shown(ax, max_labels, 20, own)
         shown, rest = order[:most], order[most:]
         at = np.arange(len(shown))
         start = np.zeros(len(shown)) if self.observed is None else self.observed[shown].astype(float)
-        handles, names = [], []
+        legend: dict[str, Any] = {}
         if self.observed is not None:
-            handles.append(ax.barh(at, start, color=PALE, height=0.7, zorder=2))
-            names.append("observed")
+            legend["recorded"] = ax.barh(at, start, color=PALE, height=0.7, zorder=2)
         self.bars_ = []
         groups = self._groups()
         for rows, colour in zip(groups, in_order(len(groups))):
@@ -132,34 +93,24 @@ class ImputationHistoryDisplay(Display):
             style: dict[str, Any] = {"color": colour, "height": 0.7, "zorder": 2, **kwargs}
             self.bars_.append(ax.barh(at, width, left=start, **style))
             start = start + width
-            handles.append(self.bars_[-1])
-            names.append(_group_name(self.counts.index[rows]))
+            first, last = self.counts.index[rows[0]], self.counts.index[rows[-1]]
+            legend[f"layer {first}" if len(rows) == 1 else f"layers {first} to {last}"] = self.bars_[-1]
         self.bound_ = None
         if self.bound is not None and self.observed is not None:
             self.bound_ = ax.vlines(self.bound[shown], at - 0.44, at + 0.44, color="black", linewidth=1.8, zorder=3)
-            handles.append(self.bound_)
-            names.append("estimated number\nof positives")
-        rows_named = [shorten(self.label_names[j]) for j in shown]
+            legend["estimated number\nof positives"] = self.bound_
         if len(rest):
-            rows_named.append(f"{len(rest)} other label{'s' if len(rest) > 1 else ''}")
             words = f"  {int(total[rest].sum())} cells imputed in all" if total[rest].any() else "  nothing imputed"
             ax.text(0, len(shown), words, va="center", fontsize=8, style="italic")
         tidy(ax, "x")
-        name_rows(ax, rows_named, own)
+        name_rows(ax, label_rows([self.label_names[j] for j in shown], len(rest)), own)
         ax.set_xlim(left=0)
         ax.set_xlabel("Rows with the label" if self.observed is not None else "Imputed cells")
         if not total.any():
             ax.set_title("No label was imputed", fontsize=9)
-        add_legend(ax, handles, names, own)
-        return self
+        add_legend(ax, list(legend.values()), list(legend), own)
 
     def _groups(self) -> list[np.ndarray]:
         """Return the layers in which something was imputed, joined to groups if they are many."""
         there = np.flatnonzero(self.counts.to_numpy().sum(axis=1))
-        return (
-            [part for part in np.array_split(there, min(len(there), _MOST_GROUPS)) if len(part)] if len(there) else []
-        )
-
-
-def _group_name(layers: pd.Index) -> str:
-    return f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]} to {layers[-1]}"
+        return np.array_split(there, min(len(there), _MOST_GROUPS)) if len(there) else []

@@ -1,11 +1,11 @@
 """The score of each layer of a cascade."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from sylvan.plotting.drawing import GREY, PALE, Display, add_legend, asked, colours, label_table, tidy
+from sylvan.plotting.drawing import Display, add_legend, asked, read_truth, tidy
+from sylvan.plotting.style import COLOURS, GREY, PALE, measure_name
 
 _WHO = (
     "LayerScoreDisplay is for cascades: DeepForestClassifier, as all of sylvan.algorithms make, and SiameseDeepForest."
@@ -16,10 +16,12 @@ _NO_STAGES = "To score given data, a model must have staged_predict_proba, as a 
 class LayerScoreDisplay(Display):
     """Score of each layer of a cascade, with the last layer that was kept.
 
+    Options of plot are for the line of out-of-sample scores, as in `Axes.plot`.
+
     Parameters
     ----------
     layers : (n,) numbers of the layers grown
-    scores : (n,) out-of-sample scores of the training rows, against the observed labels
+    scores : (n,) out-of-sample scores of the training rows, against the recorded labels
     kept : int
         Number of the last layer that was kept.
     measure : str
@@ -31,7 +33,6 @@ class LayerScoreDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     line_, given_line_ : the lines; `given_line_` is None without given data
     kept_ : the mark of the last kept layer
 
@@ -43,20 +44,10 @@ class LayerScoreDisplay(Display):
     'micro AUROC (greater is better)'
     """
 
-    line_: Any
-    given_line_: Any
-    kept_: Any
-
     def __init__(
-        self,
-        layers: Sequence[int] | np.ndarray,
-        scores: Sequence[float] | np.ndarray,
-        kept: int,
-        measure: str,
-        *,
-        given_scores: Sequence[float] | np.ndarray | None = None,
+        self, layers: Any, scores: Any, kept: int, measure: str, *, given_scores: Any = None,
         greater_is_better: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.layers = np.asarray(layers, dtype=int)
         self.scores = np.asarray(scores, dtype=float)
         self.kept = int(kept)
@@ -70,76 +61,45 @@ class LayerScoreDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, Y: Any = None) -> Self:
-        """Take the scores from a fitted cascade.
+        """Take the scores from a fitted DeepForestClassifier or SiameseDeepForest.
 
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier or SiameseDeepForest
-        X, Y : data, optional
-            Scored as well, after each of the kept layers. Y as in `fit`: labels (unknown cells are left out where the
-            measure allows, else they count as 0) or classes.
-
-        Returns
-        -------
-        LayerScoreDisplay
+        X and Y are scored as well, after each of the kept layers. Y is as in `fit`: labels (unknown cells are left out
+        where the measure allows, else they count as 0) or classes.
         """
         history, kept = asked(model, "history_", _WHO), asked(model, "n_layers_", _WHO)
         if (X is None) != (Y is None):
             raise ValueError("X and Y belong together: give both, or none.")
-        measure = _measure_of(getattr(model, "cascade_", model))
+        measure = asked(getattr(model, "cascade_", model), "measure_", _WHO)
         given = None
         if X is not None:
             stages = asked(model, "staged_predict_proba", _NO_STAGES)(X)
-            given = [_score(measure, *_cells(model, Y, proba)) for proba in stages]
-        return cls(
-            history["layer"].to_numpy(),
-            history["score"].to_numpy(),
-            kept,
-            measure.name,
-            given_scores=given,
-            greater_is_better=measure.greater_is_better,
-        )
+            form = model.decider_.form
+            given = [_score(measure, read_truth(form, Y, len(proba)), form.label_proba(proba)) for proba in stages]
+        layers, scores = history["layer"].to_numpy(), history["score"].to_numpy()
+        return cls(layers, scores, kept, measure.name, given_scores=given, greater_is_better=measure.greater_is_better)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the scores over the layers.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; None makes a figure.
-        **kwargs : for the line of out-of-sample scores, as in `Axes.plot`
-
-        Returns
-        -------
-        self
-        """
-        ax = self._begin(ax)
+    def _draw(self, ax: Any, own: bool, **kwargs: Any) -> None:
         from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
-        from sylvan.bench.report.study import measure_name  # noqa: PLC0415
-
-        blue, red = colours()[:2]
+        blue, red = COLOURS[:2]
         upto = self.layers <= self.kept
         style: dict[str, Any] = {"color": blue, "marker": "o", "markersize": 5, "linewidth": 1.6, "zorder": 3, **kwargs}
         if not upto.all():  # grown, but not kept: drawn first, so that the line of the kept ones lies on top
             later = self.layers >= self.kept
             ax.plot(self.layers[later], self.scores[later], color=PALE, marker="o", markersize=4, linewidth=1.4)
         (self.line_,) = ax.plot(self.layers[upto], self.scores[upto], **style)
-        handles, names = [self.line_], ["training rows, out of sample"]
+        legend = {"training rows, out of sample": self.line_}
         if not upto.all():
-            handles.append(ax.lines[-2])
-            names.append("layers that were not kept")
+            legend["layers that were not kept"] = ax.lines[-2]
         self.given_line_ = None
         if self.given_scores is not None:
             at = np.arange(1, len(self.given_scores) + 1)
             (self.given_line_,) = ax.plot(at, self.given_scores, color=red, marker="s", linestyle=(0, (5, 1.6)),
                                           markersize=5, linewidth=1.6, zorder=3)  # fmt: skip
-            handles.append(self.given_line_)
-            names.append("given data")
+            legend["given data"] = self.given_line_
         self.kept_ = ax.scatter(self.kept, self.scores[self.layers == self.kept][0], s=130, facecolors="none",
                                 edgecolors=GREY, linewidths=1.4, zorder=4)  # fmt: skip
-        handles.append(self.kept_)
-        names.append(f"last layer kept: {self.kept}")
+        legend[f"last layer kept: {self.kept}"] = self.kept_
         tidy(ax, "y")
         ax.set_xlim(self.layers.min() - 0.5, self.layers.max() + 0.5)
         ax.margins(y=0.12)
@@ -147,8 +107,7 @@ class LayerScoreDisplay(Display):
         ax.ticklabel_format(axis="y", useOffset=False)
         ax.set_xlabel("Layer")
         ax.set_ylabel(measure_name(self.measure) + self._direction())
-        add_legend(ax, handles, names)
-        return self
+        add_legend(ax, list(legend.values()), list(legend))
 
     def _direction(self) -> str:
         from sylvan.measures import MEASURES  # noqa: PLC0415 (imports scipy.stats, which is slow)
@@ -156,24 +115,6 @@ class LayerScoreDisplay(Display):
         known = MEASURES.get(self.measure)
         greater = known.greater_is_better if self.greater_is_better is None and known else self.greater_is_better
         return "" if greater is None else f" ({'greater' if greater else 'smaller'} is better)"
-
-
-def _measure_of(cascade: Any) -> Any:
-    """Return the measure that layers were scored by."""
-    from sylvan.cascade.growth import make_plan  # noqa: PLC0415 (heavy)
-
-    return make_plan(cascade, asked(cascade, "_fitted", _WHO).kind).measure
-
-
-def _cells(model: Any, Y: Any, proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return truth and probabilities by label, two classes as one label."""
-    fitted = asked(model, "_fitted", _WHO)
-    if fitted.kind == "multilabel":
-        return label_table(Y, fitted.label_names, len(proba)), proba
-    truth = (np.asarray(Y).reshape(-1, 1) == np.asarray(model.classes_)[None, :]).astype(float)
-    if len(truth) != len(proba):
-        raise ValueError(f"Y has {len(truth)} rows, but X has {len(proba)}.")
-    return (truth[:, 1:], proba[:, 1:]) if fitted.kind == "binary" else (truth, proba)
 
 
 def _score(measure: Any, truth: np.ndarray, proba: np.ndarray) -> float:

@@ -6,7 +6,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from sylvan.plotting.drawing import Display, import_pyplot, name_rows, shorten, tidy
+from sylvan._messages import shorten
+from sylvan.plotting.drawing import Display, draw_boxes, import_pyplot, name_rows, tidy
+from sylvan.plotting.scores import dataset_ranks
+from sylvan.plotting.style import measure_name, method_styles
 
 _COLUMNS = ("measure", "method", "rank")
 
@@ -40,16 +43,12 @@ class RankDisplay(Display):
     (['cafe', 'rf_et'], 'micro AUROC')
     """
 
-    axes_: list[Any]
-    boxes_: dict[str, Any]
-
     def __init__(self, ranks: Any) -> None:
         self.ranks = pd.DataFrame(getattr(ranks, "by_dataset", ranks))
         missing = [name for name in _COLUMNS if name not in self.ranks]
         if missing:
-            raise ValueError(
-                f"ranks must be a table with columns {', '.join(_COLUMNS)}; missing: {', '.join(missing)}."
-            )
+            names = ", ".join(_COLUMNS)
+            raise ValueError(f"ranks must be a table with columns {names}; missing: {', '.join(missing)}.")
         if not len(self.ranks):
             raise ValueError("There are no ranks: no block has a score of every method.")
 
@@ -57,38 +56,17 @@ class RankDisplay(Display):
     def from_scores(cls, scores: pd.DataFrame, *, names: Mapping[str, str] | None = None) -> Self:
         """Rank methods within each repeat and average over repeats.
 
-        Parameters
-        ----------
-        scores : DataFrame
-            Long table: dataset, repeat, method, measure, value, and factors. For each measure, repeats count in which
-            all methods that have any score of it have one.
-        names : mapping of str to str, optional
-            Names of methods to be printed.
-
-        Returns
-        -------
-        RankDisplay
+        The long table has dataset, repeat, method, measure, value, and factors. For each measure, repeats count in
+        which all methods that have any score of it have one. `names` are those of methods to be printed.
         """
-        from sylvan.bench.statistics import ranks  # noqa: PLC0415 (heavy)
-
         finite = scores[np.isfinite(scores["value"].astype(float))]
-        parts = [ranks(part).by_dataset for _, part in finite.groupby("measure", sort=False)]
+        parts = [dataset_ranks(part) for _, part in finite.groupby("measure", sort=False)]
         table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_COLUMNS))
         return cls(table.assign(method=table["method"].map(lambda key: (names or {}).get(key, key))))
 
     @classmethod
     def from_results(cls, results: Any) -> Self:
-        """Rank the methods of a comparison.
-
-        Parameters
-        ----------
-        results : sylvan.bench.Results
-            As `sylvan.bench.run` and `read_results` return them.
-
-        Returns
-        -------
-        RankDisplay
-        """
+        """Rank the methods of a comparison, as `sylvan.bench.run` and `read_results` return it."""
         names = dict(results.protocol.method_names)
         twice = {name for name in names.values() if list(names.values()).count(name) > 1}
         return cls.from_scores(results.scores, names={key: name for key, name in names.items() if name not in twice})
@@ -110,39 +88,29 @@ class RankDisplay(Display):
         columns = n if n <= 4 else -(-n // -(-n // 4))
         return -(-n // columns), columns
 
-    @property
-    def figure_size(self) -> tuple[float, float]:
-        """Width and height in inches that the picture needs; `plot` takes them if it makes the figure."""
+    def _size(self) -> tuple[float, float]:
         rows, columns = self._shape()
         return 1.6 + 2.3 * columns, rows * (0.9 + 0.25 * max(len(self.methods), 2))
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the boxes.
+        """Draw the boxes; options are as in `Axes.boxplot`.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or list of them, optional
-            Where to draw: axes for each measure, or one, whose place is then shared by the panels. None makes a figure.
-        **kwargs : as in `Axes.boxplot`
-
-        Returns
-        -------
-        self
+        `ax` has axes for each measure, or one, whose place is then shared by the panels. None makes a figure.
         """
         own = ax is None
         self.axes_ = self._panels(ax)
         self.ax_ = self.axes_[0] if own or isinstance(ax, (list, tuple, np.ndarray)) else ax
         self.figure_ = self.ax_.figure
-        from sylvan.bench.plots import method_styles  # noqa: PLC0415 (draws with matplotlib)
-        from sylvan.bench.report.study import measure_name  # noqa: PLC0415
-
         methods = self.methods
-        style = method_styles(methods)
+        colours = [style.colour for style in method_styles(methods).values()]
         self.boxes_ = {}
         columns = self._shape()[1]
         shared = len(self.axes_) > 1 and not isinstance(ax, (list, tuple, np.ndarray))
         for i, (measure, panel) in enumerate(zip(self.measures, self.axes_)):
-            self.boxes_[measure] = self._draw(panel, measure, [style[name].colour for name in methods], kwargs)
+            here = self.ranks[self.ranks["measure"] == measure]
+            found = {y: here.loc[here["method"] == name, "rank"].to_numpy(float) for y, name in enumerate(methods)}
+            found = {y: values for y, values in found.items() if len(values)}
+            self.boxes_[measure] = draw_boxes(panel, found, colours, **kwargs)
             tidy(panel, "x")
             name_rows(panel, [shorten(name) for name in methods], own)
             panel.set_xlim(0.7, len(methods) + 0.3)
@@ -174,21 +142,3 @@ class RankDisplay(Display):
             ax.set_axis_off()
             grid = ax.get_subplotspec().subgridspec(rows, columns)
         return [figure.add_subplot(grid[i // columns, i % columns]) for i in range(n)]
-
-    def _draw(self, ax: Any, measure: str, colours: list[str], options: dict[str, Any]) -> dict[str, Any]:
-        here = self.ranks[self.ranks["measure"] == measure]
-        found = {y: here.loc[here["method"] == name, "rank"].to_numpy(float) for y, name in enumerate(self.methods)}
-        found = {y: values for y, values in found.items() if len(values)}
-        style = {"widths": 0.62, "showfliers": False, "patch_artist": True, "manage_ticks": False, **options}
-        boxes = ax.boxplot(list(found.values()), positions=list(found), orientation="horizontal", **style)
-        for i, (y, values) in enumerate(found.items()):
-            colour = colours[y]
-            if style["patch_artist"]:
-                boxes["boxes"][i].set(facecolor=(colour, 0.3), edgecolor=colour)
-            boxes["medians"][i].set(color=colour, linewidth=2.0)
-            for line in [*boxes["whiskers"][2 * i : 2 * i + 2], *boxes["caps"][2 * i : 2 * i + 2]]:
-                line.set_color(colour)
-            # Equal ranks are kept apart a little, the same each time.
-            apart = 0.17 * np.sin(2.4 * np.arange(len(values))) if len(values) > 1 else 0.0
-            ax.scatter(values, y + apart, s=8, color=colour, linewidths=0, zorder=3)
-        return boxes

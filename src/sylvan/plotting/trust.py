@@ -8,28 +8,19 @@ import pandas as pd
 
 from sylvan._validation import check_choice, check_integer
 from sylvan.labels.suggestions import row_names
-from sylvan.plotting.drawing import (
-    GREY,
-    PALE,
-    Display,
-    add_legend,
-    asked,
-    colours,
-    fitted_labels,
-    label_table,
-    tidy,
-    zero_one,
-)
+from sylvan.plotting.drawing import Display, add_legend, findings_of, read_truth, tidy, zero_one
+from sylvan.plotting.style import COLOURS, GREY, PALE
 
-_WHO = "Cascades suggest labels: DeepForestClassifier, as sylvan.slcforest() and others make."
 _MOST_POINTS = 500  # of a line: more are not seen, and make files large
-# A model of observed labels alone says how often labels are observed: its curve may well follow the diagonal.
-_BELOW = "Positives are missing from the observed labels: the curve lies below the diagonal by design."
-_HIGHER = "Judged by the observed labels: if positives are missing, true shares are higher."
+# A model of recorded labels alone says how often labels are recorded: its curve may well follow the diagonal.
+_BELOW = "Positives are missing from the recorded labels: the curve lies below the diagonal by design."
+_HIGHER = "Judged by the recorded labels: if positives are missing, true shares are higher."
 
 
 class SuggestionPrecisionDisplay(Display):
     """How many of the k best suggestions are right, when the truth is known.
+
+    Options of plot are for the line of precision, as in `Axes.plot`.
 
     Parameters
     ----------
@@ -41,7 +32,6 @@ class SuggestionPrecisionDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     precision_, recall_, base_ : the lines
 
     Examples
@@ -54,10 +44,6 @@ class SuggestionPrecisionDisplay(Display):
     ([1.0, 0.5, 0.67], [0.5, 0.5, 1.0])
     """
 
-    precision_: Any
-    recall_: Any
-    base_: Any
-
     def __init__(self, ranks: Any, precision: Any, recall: Any, base_rate: float) -> None:
         self.ranks = np.asarray(ranks, dtype=int)
         self.precision = np.asarray(precision, dtype=float)
@@ -68,49 +54,27 @@ class SuggestionPrecisionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, Y_true: Any) -> Self:
-        """Rank all candidates of a fitted model's training rows and compare them with the truth.
+        """Rank all candidates of a fitted DeepForestClassifier and compare them with the truth.
 
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier
-        Y_true : (n, n_labels), the true labels of the training rows
-            Cells that are NaN are left out.
-
-        Returns
-        -------
-        SuggestionPrecisionDisplay
+        `Y_true` has the true labels of the training rows; cells that are NaN are left out.
         """
-        fitted = fitted_labels(model)
-        n_candidates = int(fitted.labels.candidates.sum())
-        listed = asked(model, "suggest_labels", _WHO)(top=n_candidates)
+        found = findings_of(model)
+        listed = found.suggest(top=int(found.state.candidates.sum()))
         if not len(listed):
             raise ValueError("This model has no candidates: zeros are trusted, or the target has several classes.")
-        if fitted.kind == "multilabel":
-            truth = label_table(Y_true, fitted.label_names, len(fitted.rows), fitted.rows)
-        else:  # the second of two classes is the label
-            truth = (np.asarray(Y_true).reshape(-1, 1) == model.classes_[1]).astype(float)
-        rows = fitted.rows.get_indexer(pd.Index(listed["row"]))
-        names = pd.Index(fitted.label_names, dtype=object, tupleize_cols=False)
+        truth = read_truth(found.form, Y_true, len(found.rows), found.rows)
+        rows = found.rows.get_indexer(pd.Index(listed["row"]))
+        names = pd.Index(found.label_names, dtype=object, tupleize_cols=False)
         return cls._of_cells(truth[rows, names.get_indexer(pd.Index(listed["label"], dtype=object))])
 
     @classmethod
     def from_predictions(cls, suggestions: pd.DataFrame, Y_true: Any, Y_observed: Any = None) -> Self:
-        """Compare a list of suggestions with the truth.
+        """Compare a list of suggestions, as `suggest_labels` returns it, best first, with the truth.
 
-        Parameters
-        ----------
-        suggestions : DataFrame
-            As `suggest_labels` returns it, best first.
-        Y_true : (n, n_labels)
-            The table the suggestions were made for, complete; see `sylvan.apply_suggestions` for how cells are found.
-            Cells that are NaN are left out.
-        Y_observed : (n, n_labels), optional
-            The table the model was given. With it, base rate and recall count all cells that are not 1 there; without
-            it, those of the list, which should then have all candidates.
-
-        Returns
-        -------
-        SuggestionPrecisionDisplay
+        `Y_true` is the table the suggestions were made for, complete; see `sylvan.apply_suggestions` for how cells are
+        found. Cells that are NaN are left out. With `Y_observed`, the table the model was fitted with, base rate and
+        recall count all cells that are not 1 there; without it, those of the list, which should then have all
+        candidates.
         """
         for column in ("row", "label"):
             if column not in getattr(suggestions, "columns", ()):
@@ -139,23 +103,10 @@ class SuggestionPrecisionDisplay(Display):
         recall = found / n_missing if n_missing else np.full(len(truth), np.nan)
         return cls(ranks, found / ranks, recall, everything.mean())
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw precision and recall over the length of the list.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; None makes a figure.
-        **kwargs : for the line of precision, as in `Axes.plot`
-
-        Returns
-        -------
-        self
-        """
-        ax = self._begin(ax)
+    def _draw(self, ax: Any, own: bool, **kwargs: Any) -> None:
         from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
 
-        blue, red = colours()[:2]
+        blue, red = COLOURS[:2]
         n = len(self.ranks)
         drawn = np.unique(np.round(np.geomspace(1, n, min(n, _MOST_POINTS))).astype(int)) - 1
         style: dict[str, Any] = {"color": blue, "linewidth": 1.8, "zorder": 4, **kwargs}
@@ -175,14 +126,15 @@ class SuggestionPrecisionDisplay(Display):
         ax.set_xlabel("Suggestions taken, best first (k)")
         ax.set_ylabel("Share")
         add_legend(ax, [self.precision_, self.recall_, self.base_], names)
-        return self
 
 
 class CalibrationCurveDisplay(Display):
     """Predicted probabilities against the share of cells that are positive, all labels pooled.
 
     On the diagonal, probabilities mean what they say. If positives are missing from the labels, and the model has made
-    up for them, by imputed labels say, the curve lies below it by design: fewer are observed than there are.
+    up for them, by imputed labels say, the curve lies below it by design: fewer are recorded than there are.
+
+    Options of plot are for the curve, as in `Axes.plot`.
 
     Parameters
     ----------
@@ -194,7 +146,6 @@ class CalibrationCurveDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     line_ : the curve
     bars_ : the numbers of cells, as bars at the bottom
 
@@ -206,9 +157,6 @@ class CalibrationCurveDisplay(Display):
     ([0.15, 0.8], [0.0, 1.0], [2, 2])
     """
 
-    line_: Any
-    bars_: Any
-
     def __init__(self, predicted: Any, observed: Any, counts: Any, *, note: str | None = None) -> None:
         self.predicted = np.asarray(predicted, dtype=float)
         self.observed = np.asarray(observed, dtype=float)
@@ -219,49 +167,27 @@ class CalibrationCurveDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
-        """Compare out-of-sample probabilities of the training rows with the labels that were observed.
+        """Compare out-of-sample probabilities of the training rows with the labels that were recorded.
 
-        Parameters
-        ----------
-        model : fitted DeepForestClassifier
-            Cells that were given as unknown are left out if other zeros are trusted; otherwise they cannot be told
-            from zeros, and count as such.
-        n_bins, strategy : see `from_predictions`
-
-        Returns
-        -------
-        CalibrationCurveDisplay
+        Cells that are recorded as unknown are left out if other zeros are trusted; otherwise they cannot be told from
+        zeros, and count as such. The bins are those of `from_predictions`.
         """
-        fitted = fitted_labels(model)
-        proba = asked(model, "oos_proba_", _WHO)
-        state = fitted.labels
-        labels = state.observed.astype(float)
-        known = state.observed | ~state.candidates
-        if (known & ~state.observed).any():  # some zeros are trusted: the candidates are the unknown cells
-            labels[~known] = np.nan
-        proba = proba[:, 1:] if fitted.kind == "binary" else proba
+        found = findings_of(model)
+        state = found.state
+        # Where some zeros are trusted, the candidates are the unknown cells.
+        labels = np.where(state.candidates & found.trusts_zeros, np.nan, found.recorded)
+        proba = found.form.label_proba(found.oos_proba)
         display = cls.from_predictions(labels, proba, n_bins=n_bins, strategy=strategy)
         if state.candidates.any():  # what the last layer imputed, nobody has learnt
-            below = fitted.calibration is not None or (state.imputed & (state.since < state.layer)).any()
+            below = found.grown.calibrated or (state.imputed & (state.since < state.layer)).any()
             display.note = _BELOW if below else _HIGHER
         return display
 
     @classmethod
     def from_predictions(cls, Y: Any, proba: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
-        """Compare probabilities with labels.
+        """Compare probabilities with labels of the same shape, (n, n_labels) or (n,) of 0/1; NaN is left out.
 
-        Parameters
-        ----------
-        Y : (n, n_labels) or (n,) of 0/1
-            Cells that are NaN are left out.
-        proba : probabilities, of the same shape
-        n_bins : int, default=10
-        strategy : "uniform" or "quantile", default="uniform"
-            Bins of equal width, or with equal numbers of cells. Empty bins are left out.
-
-        Returns
-        -------
-        CalibrationCurveDisplay
+        `n_bins` bins have equal width ("uniform") or equal numbers of cells ("quantile"); empty ones are left out.
         """
         check_integer("n_bins", n_bins, 1)
         check_choice("strategy", strategy, ("uniform", "quantile"))
@@ -285,29 +211,14 @@ class CalibrationCurveDisplay(Display):
         means = [np.bincount(bins, weights=w, minlength=len(counts))[there] / counts[there] for w in (p, labels)]
         return cls(means[0], means[1], counts[there])
 
-    @property
-    def figure_size(self) -> tuple[float, float]:
-        """Width and height in inches that the picture needs; `plot` takes them if it makes the figure."""
+    def _size(self) -> tuple[float, float]:
         return 4.6, 4.6
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw the curve, the diagonal, and bars for the numbers of cells.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; None makes a figure.
-        **kwargs : for the curve, as in `Axes.plot`
-
-        Returns
-        -------
-        self
-        """
-        ax = self._begin(ax)
+    def _draw(self, ax: Any, own: bool, **kwargs: Any) -> None:
         (diagonal,) = ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.2, linestyle=(0, (1.2, 1.2)), zorder=2)
         most = self.counts.max(initial=1)
         self.bars_ = ax.bar(self.predicted, 0.15 * self.counts / most, width=0.03, color=PALE, zorder=1)
-        style: dict[str, Any] = {"color": colours()[0], "marker": "o", "markersize": 5, "linewidth": 1.6, "zorder": 3}
+        style: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 5, "linewidth": 1.6, "zorder": 3}
         (self.line_,) = ax.plot(self.predicted, self.observed, clip_on=False, **{**style, **kwargs})
         tidy(ax, "both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
@@ -320,7 +231,6 @@ class CalibrationCurveDisplay(Display):
         add_legend(ax, [self.line_, diagonal, self.bars_], names, loc="upper left")
         if self.note:
             ax.set_title(textwrap.fill(self.note, 52), fontsize=8, color=GREY)
-        return self
 
 
 def _positions(names: pd.Index, wanted: pd.Series, what: str) -> np.ndarray:

@@ -5,17 +5,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from sylvan.plotting.drawing import GREY, Display, add_legend, asked, colours, in_order, tidy
+from sylvan.plotting.drawing import Display, add_legend, asked, in_order, tidy
+from sylvan.plotting.style import COLOURS, GREY, LINES
 
 _WHO = (
     "Learned weights of trees are in WeightedForest, SiameseDeepForest, and cascades whose forests are all a "
     "WeightedForest."
 )
-_LINES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 
 
 class TreeWeightsDisplay(Display):
     """Weights of the trees of each forest, sorted, in multiples of the weight they would have if all were equal.
+
+    A line is a forest: colours are layers, kinds of line are forests of a layer. Options of plot are for all lines of
+    forests, as in `Axes.plot`.
 
     Parameters
     ----------
@@ -26,7 +29,6 @@ class TreeWeightsDisplay(Display):
 
     Attributes
     ----------
-    ax_, figure_ : the axes and the figure
     lines_ : list of the lines, one for each forest
     equal_ : the line of equal weights
 
@@ -39,9 +41,6 @@ class TreeWeightsDisplay(Display):
     >>> len(display.plot().lines_)
     1
     """
-
-    lines_: list[Any]
-    equal_: Any
 
     def __init__(
         self, weights: Sequence[Any], layers: Sequence[int] | None = None, forests: Sequence[int] | None = None
@@ -62,16 +61,9 @@ class TreeWeightsDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any) -> Self:
-        """Take the weights from a fitted model.
+        """Take the weights from a fitted WeightedForest, SiameseDeepForest, or cascade of weighted forests.
 
-        Parameters
-        ----------
-        model : fitted WeightedForest, SiameseDeepForest, or DeepForestClassifier of weighted forests
-            The trees of all folds of a forest are taken together.
-
-        Returns
-        -------
-        TreeWeightsDisplay
+        The trees of all folds of a forest are taken together.
         """
         found = asked(model, "tree_weights_", _WHO)
         if isinstance(found, np.ndarray):
@@ -79,33 +71,17 @@ class TreeWeightsDisplay(Display):
         numbered = [(w, layer, slot) for layer, part in enumerate(found, 1) for slot, w in enumerate(part, 1)]
         return cls([w for w, _, _ in numbered], [layer for _, layer, _ in numbered], [slot for _, _, slot in numbered])
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw a line for each forest: colours are layers, kinds of line are forests of a layer.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; None makes a figure.
-        **kwargs : for all lines of forests, as in `Axes.plot`
-
-        Returns
-        -------
-        self
-        """
-        own = ax is None
-        ax = self._begin(ax)
+    def _draw(self, ax: Any, own: bool, **kwargs: Any) -> None:
         from matplotlib.lines import Line2D  # noqa: PLC0415
         from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
         layers, forests = sorted(set(self.layers)), sorted(set(self.forests))
-        shades = colours()[:1] if len(layers) == 1 else in_order(len(layers))
-        colour = dict(zip(layers, shades))
+        colour = dict(zip(layers, in_order(len(layers))))
         if len(layers) == 1:  # then colours are free to tell forests apart
-            palette = colours()
-            paint = [palette[forests.index(slot) % len(palette)] for slot in self.forests]
+            paint = [COLOURS[forests.index(slot) % len(COLOURS)] for slot in self.forests]
         else:
             paint = [colour[layer] for layer in self.layers]
-        kinds = [_LINES[forests.index(slot) % len(_LINES)] for slot in self.forests]
+        kinds = [LINES[forests.index(slot) % len(LINES)] for slot in self.forests]
         self.lines_ = []
         for line, shade, kind in zip(self.relative, paint, kinds):
             style: dict[str, Any] = {"color": shade, "linestyle": kind, "linewidth": 1.5, "zorder": 3, **kwargs}
@@ -118,8 +94,8 @@ class TreeWeightsDisplay(Display):
         else:
             handles += [Line2D([], [], color=colour[layer], linewidth=1.8) for layer in layers]
             names += [f"layer {layer}" for layer in layers]
-            some = forests[: len(_LINES)] if len(forests) > 1 else []
-            handles += [Line2D([], [], color="black", linestyle=_LINES[i], linewidth=1.3) for i in range(len(some))]
+            some = forests[: len(LINES)] if len(forests) > 1 else []
+            handles += [Line2D([], [], color="black", linestyle=LINES[i], linewidth=1.3) for i in range(len(some))]
             names += [f"forest {slot}" for slot in some]
         tidy(ax, "y")
         ax.set_xlim(1, max(2, *(len(line) for line in self.weights)))
@@ -128,7 +104,6 @@ class TreeWeightsDisplay(Display):
         ax.set_xlabel("Trees, by falling weight")
         ax.set_ylabel("Weight (1: as if all were equal)")
         add_legend(ax, handles, names, own and len(handles) > 6)
-        return self
 
     def _name(self, i: int) -> str:
         dropped = int((self.weights[i] == 0).sum())

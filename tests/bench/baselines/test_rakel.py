@@ -4,8 +4,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sylvan.bench.baselines import RAkEL
@@ -148,3 +151,15 @@ def test_bad_parameters(parameters, match):
     X, Y = some_labels()
     with pytest.raises(ValueError, match=match):
         RAkEL(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize("base", [GaussianNB(), make_pipeline(StandardScaler(), GaussianNB()), LogisticRegression()])
+@pytest.mark.parametrize("votes", ["hard", "soft"])
+def test_sparse_features_for_any_estimator(base, votes):
+    """GaussianNB takes dense features only; the others would fail, or not, at sparse ones."""
+    X, Y = some_labels()
+    X[X < 0] = 0.0
+    made = RAkEL(2, estimator=base, votes=votes, random_state=0)
+    expected = made.fit(X[:60], Y[:60]).predict_proba(X[60:])
+    found = made.fit(sparse.csr_array(X[:60]), Y[:60]).predict_proba(sparse.csr_array(X[60:]))
+    np.testing.assert_allclose(found, expected, atol=1e-6)

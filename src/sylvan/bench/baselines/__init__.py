@@ -4,9 +4,9 @@
 `WELLkNN` learns from what it completed. `ConcatenatedPairs` and `SiameseNetwork` learn from pairs of points.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sylvan._lazy import lazy
 from sylvan.bench.baselines.dbpnn import DBPNN
 from sylvan.bench.baselines.mlaram import MLARAM
 from sylvan.bench.baselines.mlknn import MLkNN
@@ -29,13 +29,5 @@ __all__ = [
     "WELLkNN",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # The methods on pairs may need packages that are slow to import.
-    if name in ("ConcatenatedPairs", "SiameseNetwork"):
-        return getattr(import_module("sylvan.bench.baselines.pairs"), name)
-    raise AttributeError(f"module 'sylvan.bench.baselines' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# The methods on pairs may need packages that are slow to import.
+__getattr__, __dir__ = lazy(__name__, names={"ConcatenatedPairs": "pairs", "SiameseNetwork": "pairs"})

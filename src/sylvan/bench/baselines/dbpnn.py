@@ -1,6 +1,7 @@
 """DBPNN: a deep back-propagation network that starts from restricted Boltzmann machines."""
 
 import warnings
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import check_random_state
 
 from sylvan._validation import check_choice, check_integer, check_number
-from sylvan.bench.baselines.estimator import LabelLearner, dense
+from sylvan.bench.baselines.estimator import LabelLearner, dense, parameters
 
 
+@parameters
 class DBPNN(LabelLearner):
     """Deep back-propagation neural network, after MEKA's method of that name.
 
@@ -31,29 +33,21 @@ class DBPNN(LabelLearner):
         Units of each hidden layer.
     pretrain : bool, default=True
         Whether hidden layers start from Boltzmann machines; else they start at random. It needs logistic units.
-    activation : "logistic", "tanh" or "relu", default="logistic"
-        Hidden units.
-    solver : "adam", "sgd" or "lbfgs", default="adam"
-        What minimises the log-loss.
-    alpha : float, default=0.0001
-        Weight of the squared weights that is added to the loss.
-    learning_rate : float, default=0.01
-        First step size of "adam" and "sgd".
+    activation, solver : default="logistic" ("tanh", "relu") and "adam" ("sgd", "lbfgs")
+        Hidden units, and what minimises the log-loss.
+    alpha, learning_rate : float, default=0.0001 and 0.01
+        Weight of the squared weights that is added to the loss, and first step size of "adam" and "sgd".
     max_iter : int, default=200
         Number of passes over the rows; "lbfgs" may need fewer. Learning does not stop where the loss stays the same
         for a while, since a pre-trained network often starts on such a plateau.
-    rbm_learning_rate : float, default=0.1
-        Step size of the Boltzmann machines.
-    rbm_iter : int, default=10
-        Passes over the rows for each Boltzmann machine.
+    rbm_learning_rate, rbm_iter : float and int, default=0.1 and 10
+        Step size of the Boltzmann machines, and passes over the rows for each.
     random_state : int, RandomState or None, default=None
         Draws the weights and the order of rows.
 
     Attributes
     ----------
-    classes_ : list of arrays for multi-label targets, else array of the classes
-    n_labels_ : number of labels
-    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
+    classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as in `LabelLearner`
     rbms_ : list of fitted `BernoulliRBM`, empty without `pretrain`
     network_ : the fitted `MLPClassifier`
     n_iter_ : passes that were made
@@ -81,30 +75,17 @@ class DBPNN(LabelLearner):
     True
     """
 
-    def __init__(
-        self,
-        hidden: Any = (20, 20),
-        pretrain: bool = True,
-        activation: str = "logistic",
-        *,
-        solver: str = "adam",
-        alpha: float = 0.0001,
-        learning_rate: float = 0.01,
-        max_iter: int = 200,
-        rbm_learning_rate: float = 0.1,
-        rbm_iter: int = 10,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden = hidden
-        self.pretrain = pretrain
-        self.activation = activation
-        self.solver = solver
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.rbm_learning_rate = rbm_learning_rate
-        self.rbm_iter = rbm_iter
-        self.random_state = random_state
+    hidden: Any = (20, 20)
+    pretrain: bool = True
+    activation: str = "logistic"
+    _: KW_ONLY
+    solver: str = "adam"
+    alpha: float = 0.0001
+    learning_rate: float = 0.01
+    max_iter: int = 200
+    rbm_learning_rate: float = 0.1
+    rbm_iter: int = 10
+    random_state: Any = None
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         hidden = self._check_parameters()
@@ -113,15 +94,10 @@ class DBPNN(LabelLearner):
         X = self._scaler.transform(dense(X))
         outputs = np.column_stack([~Y, Y]) if Y.shape[1] == 1 else Y
         network = MLPClassifier(
-            hidden,
-            activation=self.activation,
-            solver=self.solver,
-            alpha=self.alpha,
-            learning_rate_init=self.learning_rate,
-            max_iter=self.max_iter,
-            n_iter_no_change=self.max_iter + 1,
+            hidden, activation=self.activation, solver=self.solver, alpha=self.alpha, max_iter=self.max_iter,
+            learning_rate_init=self.learning_rate, n_iter_no_change=self.max_iter + 1,
             random_state=int(rng.randint(2**31)),
-        )
+        )  # fmt: skip
         self.rbms_ = self._learn_machines(X, hidden, rng) if self.pretrain else []
         if self.rbms_:
             _start_from(network, self.rbms_, X, outputs.astype(np.int64), rng)
@@ -147,21 +123,16 @@ class DBPNN(LabelLearner):
         check_number("rbm_learning_rate", self.rbm_learning_rate, 0.0, open_low=True)
         check_integer("rbm_iter", self.rbm_iter, 1)
         if self.pretrain and self.activation != "logistic":
-            raise ValueError(
-                f"pretrain=True needs activation='logistic', which Boltzmann machines have, got {self.activation!r}."
-            )
+            have = "activation='logistic', which Boltzmann machines have"
+            raise ValueError(f"pretrain=True needs {have}, got {self.activation!r}.")
         return hidden
 
     def _learn_machines(self, X: np.ndarray, hidden: tuple[int, ...], rng: np.random.RandomState) -> list[Any]:
         """Return one Boltzmann machine for each layer, each trained on the hidden units of the one before."""
         machines = []
         for units in hidden:
-            machine = BernoulliRBM(
-                units,
-                learning_rate=self.rbm_learning_rate,
-                n_iter=self.rbm_iter,
-                random_state=int(rng.randint(2**31)),
-            )
+            seed = int(rng.randint(2**31))
+            machine = BernoulliRBM(units, learning_rate=self.rbm_learning_rate, n_iter=self.rbm_iter, random_state=seed)
             X = machine.fit_transform(X)
             machines.append(machine)
         return machines
@@ -169,11 +140,7 @@ class DBPNN(LabelLearner):
     def _label_proba(self, X: Any) -> np.ndarray:
         proba = self.network_.predict_proba(self._scaler.transform(dense(X)))
         # Two outputs that say the same, one the other way round.
-        return 0.5 * (proba[:, 1:] + 1.0 - proba[:, :1]) if self._one_label else proba
-
-    @property
-    def _one_label(self) -> bool:
-        return self.n_labels_ == 1
+        return 0.5 * (proba[:, 1:] + 1.0 - proba[:, :1]) if self.n_labels_ == 1 else proba
 
 
 def _start_from(

@@ -1,6 +1,7 @@
 """What the comparison methods share: reading the data, and turning label probabilities into predictions."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, dataclass_transform
 
 import numpy as np
 from scipy import sparse
@@ -8,19 +9,32 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features, check_rows, check_same_order
+from sylvan._validation import check_features, check_rows, check_same_order, forget
 from sylvan.labels.table import TargetForm, Targets, complete_targets
+
+
+@dataclass_transform(eq_default=False)
+def parameters(cls: type) -> Any:
+    """Make the annotated fields of a class the parameters of an estimator: `__init__` only stores them."""
+    return dataclass(eq=False, repr=False)(cls)
 
 
 class LabelLearner(ClassifierMixin, BaseEstimator):
     """A classifier that learns an (n, n_labels) table of 0/1; classes become one label each.
 
     Subclasses say how to learn (`_learn`) and how probable labels are (`_label_proba`).
+
+    Attributes
+    ----------
+    classes_ : list of arrays for multi-label targets, else array of the classes
+    n_labels_ : number of labels
+    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
     """
 
     classes_: Any
     n_labels_: int
     _form: TargetForm
+    _fitted_names = ("_form", "_rows", "_labels", "_scaler")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -30,17 +44,7 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any) -> "LabelLearner":
-        """Learn from rows and their labels.
-
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n, n_features)
-        y : (n, n_labels) of 0/1 for multi-label targets, or (n,) classes
-
-        Returns
-        -------
-        self
-        """
+        """Learn from rows (array, table or sparse matrix) and their labels: (n, n_labels) of 0/1, or (n,) classes."""
         forget(self)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -87,19 +91,12 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
         return self._form.predict(self._decide(proba).astype(float))
 
 
-def forget(estimator: Any) -> None:
-    """Drop what an earlier fit left, so that a fit that fails leaves no mixture of the two."""
-    for name in [name for name in vars(estimator) if name.endswith("_") or name == "_form"]:
-        delattr(estimator, name)
-
-
 def complete_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Return X as a float array or CSR matrix, and refuse missing values."""
     X = check_features(estimator, X, reset=reset)
-    values = X.data if sparse.issparse(X) else X
-    if np.isnan(values).any():
-        at = np.flatnonzero(np.isnan(values))[0] if sparse.issparse(X) else np.argwhere(np.isnan(values))[0][1]
-        column = int(X.indices[at]) if sparse.issparse(X) else int(at)
+    columns = X.indices[np.isnan(X.data)] if sparse.issparse(X) else np.flatnonzero(np.isnan(X).any(axis=0))
+    if len(columns):
+        column = int(columns[0])
         names = getattr(estimator, "feature_names_in_", None)
         name = f"column {column}" if names is None else f"column {names[column]!r}"
         raise ValueError(

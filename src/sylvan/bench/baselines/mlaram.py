@@ -7,12 +7,13 @@ from scipy.spatial.distance import cdist
 from sklearn.preprocessing import MinMaxScaler
 
 from sylvan._validation import check_number
-from sylvan.bench.baselines.estimator import LabelLearner, dense
+from sylvan.bench.baselines.estimator import LabelLearner, dense, parameters
 
 _BLOCK_CELLS = 1 << 22  # activities that are kept at a time
 _BLUR = 1e-13  # distances per feature that are rounding only: rows in a box are at no distance from it
 
 
+@parameters
 class MLARAM(LabelLearner):
     """Multi-label adaptive resonance associative map, a fuzzy ARTMAP with complement coding.
 
@@ -32,9 +33,7 @@ class MLARAM(LabelLearner):
 
     Attributes
     ----------
-    classes_ : list of arrays for multi-label targets, else array of the classes
-    n_labels_ : number of labels
-    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
+    classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as in `LabelLearner`
     lower_, upper_ : (n_prototypes, n_features) corners of the boxes, in scaled features
     labels_ : (n_prototypes, n_labels) 0/1
     counts_ : (n_prototypes,) training rows of each prototype
@@ -65,9 +64,8 @@ class MLARAM(LabelLearner):
            [0, 1]])
     """
 
-    def __init__(self, vigilance: float = 0.9, threshold: float = 0.02) -> None:
-        self.vigilance = vigilance
-        self.threshold = threshold
+    vigilance: float = 0.9
+    threshold: float = 0.02
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         vigilance = check_number("vigilance", self.vigilance, 0.0, 1.0)

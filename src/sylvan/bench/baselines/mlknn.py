@@ -6,11 +6,12 @@ import numpy as np
 from scipy import sparse
 
 from sylvan._validation import check_integer, check_number
-from sylvan.bench.baselines.estimator import LabelLearner, dense
+from sylvan.bench.baselines.estimator import LabelLearner, dense, parameters
 
 _BLOCK_CELLS = 1 << 23  # distances that are kept at a time
 
 
+@parameters
 class MLkNN(LabelLearner):
     """Multi-label k nearest neighbours.
 
@@ -30,9 +31,7 @@ class MLkNN(LabelLearner):
 
     Attributes
     ----------
-    classes_ : list of arrays for multi-label targets, else array of the classes
-    n_labels_ : number of labels
-    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
+    classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as in `LabelLearner`
     k_ : number of neighbours used
     prior_ : (n_labels,) probability of each label, whatever the neighbours
     with_label_, without_label_ : (n_labels, k_ + 1) probability that 0, 1, ... k_ neighbours of a row have the label,
@@ -52,9 +51,8 @@ class MLkNN(LabelLearner):
            [0.2  , 0.333]])
     """
 
-    def __init__(self, k: int = 10, smoothing: float = 1.0) -> None:
-        self.k = k
-        self.smoothing = smoothing
+    k: int = 10
+    smoothing: float = 1.0
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         n, n_labels = Y.shape
@@ -94,11 +92,8 @@ def nearest_rows(rows: Any, queries: Any, k: int, leave_out_self: bool = False) 
     the candidates, whose distances are then summed feature by feature, so that a query's neighbours do not depend on
     what else is asked for.
 
-    Parameters
-    ----------
-    rows, queries : arrays or CSR matrices with the same columns
-    k : number of neighbours, less than the number of rows if `leave_out_self`
-    leave_out_self : whether query i is row i, which is not a neighbour of its own
+    Rows and queries are arrays or CSR matrices. `leave_out_self` says that query i is row i, which is not a neighbour
+    of its own; k is then less than the number of rows.
     """
     n, n_queries = rows.shape[0], queries.shape[0]
     rows, queries = _as_float(rows), _as_float(queries)

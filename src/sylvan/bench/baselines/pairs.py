@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Any, Self
 
@@ -13,7 +14,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from sylvan._validation import check_choice, check_integer, check_number
+from sylvan._validation import check_choice, check_integer, check_number, forget
+from sylvan.bench.baselines.estimator import parameters
 from sylvan.bench.baselines.siamese_network import (
     TrainingPlan,
     embed,
@@ -36,19 +38,14 @@ class _PairClassifier(PairClassifierMixin, ClassifierMixin, BaseEstimator):
     see checked pairs (n, 2, n_features).
     """
 
+    _fitted_names = ("_points",)
+
     def fit(self, pairs: Any, y: Any) -> Self:
-        """Learn from pairs.
+        """Learn from pairs: (n_pairs, 2, n_features) points, or (n_pairs, 2) row numbers of the preprocessor.
 
-        Parameters
-        ----------
-        pairs : (n_pairs, 2, n_features) points, or (n_pairs, 2) row numbers of the preprocessor
-        y : (n_pairs,), +1 similar, -1 dissimilar
-
-        Returns
-        -------
-        self
+        y is (n_pairs,), +1 for similar ones, -1 for dissimilar ones.
         """
-        self._forget()
+        forget(self)
         pairs, dissimilar, points = self._read_fit(pairs, y)
         self._fit(pairs, dissimilar)
         self._remember(pairs, points)
@@ -62,6 +59,7 @@ def _gives_probabilities(self: "ConcatenatedPairs") -> bool:
     return hasattr(getattr(self, "estimator_", self._estimator()), "predict_proba")
 
 
+@parameters
 class ConcatenatedPairs(_PairClassifier):
     """Classify pairs by any classifier that sees both points of a pair, one after the other.
 
@@ -92,36 +90,26 @@ class ConcatenatedPairs(_PairClassifier):
     -----
     The distance is the probability that a pair is dissimilar. Without `predict_proba` it is the logistic function of
     minus `decision_function`: from 0 to 1 and in the same order, but no probability. A distance of 0.5 sharp is taken
-    for similar, as in `SiameseDeepForest`; scikit-learn's classifiers would say -1.
-
-    Missing values (NaN) in points are for the classifier to handle: scikit-learn's forests and bagged trees do. If
-    it fails at them, the error says so; put an imputer in front of it in a pipeline.
-
-    References
-    ----------
-    L. V. Utkin and M. A. Ryabinin, A Siamese deep forest, Knowledge-Based Systems 139, 2018.
+    for similar, as in `SiameseDeepForest`; scikit-learn's classifiers would say -1. Missing values (NaN) in points are
+    for the classifier to handle, as scikit-learn's forests do; an imputer in front of others, in a pipeline, helps.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from sklearn.ensemble import RandomForestClassifier
     >>> from sylvan.bench.baselines.pairs import ConcatenatedPairs
     >>> from sylvan.pairs import draw_pairs
     >>> X, y = load_digits(return_X_y=True)
-    >>> pairs, similarity = draw_pairs(y[:900], 600, random_state=0)
-    >>> model = ConcatenatedPairs(RandomForestClassifier(random_state=0), preprocessor=X).fit(pairs, similarity)
-    >>> new_pairs, truth = draw_pairs(y[900:], 200, random_state=1)
-    >>> model.score(new_pairs + 900, truth) > 0.6  # AUROC
+    >>> model = ConcatenatedPairs(preprocessor=X, random_state=0).fit(*draw_pairs(y[:900], 600, random_state=0))
+    >>> pairs, truth = draw_pairs(y[900:], 200, random_state=1)
+    >>> model.score(pairs + 900, truth) > 0.6  # AUROC
     True
     """
 
-    def __init__(
-        self, estimator: Any = None, *, both_orders: bool = False, preprocessor: Any = None, random_state: Any = None
-    ) -> None:
-        self.estimator = estimator
-        self.both_orders = both_orders
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    both_orders: bool = False
+    preprocessor: Any = None
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -182,6 +170,7 @@ def _explained_nan(rows: np.ndarray, estimator: Any) -> Iterator[None]:
         ) from error
 
 
+@parameters
 class SiameseNetwork(_PairClassifier):
     """Learn a distance from pairs by a Siamese neural network: both points go through the same small network.
 
@@ -195,21 +184,16 @@ class SiameseNetwork(_PairClassifier):
         Units of the layers; the last gives the vectors whose Euclidean distance is the distance. None: 3m/2 and m/3,
         rounded to the nearest number (a half up), at least 1.
     margin : "auto", float or sequence of floats, default="auto"
-        Squared distance beyond which dissimilar pairs have no loss (the paper's tau). Of several, a network is trained
-        with each, and that with the highest AUROC for the held-out pairs is kept, the first of equal ones. "auto": 1,
-        2, 5 and 10.
-    learning_rate : float, default=0.01
+        Squared distance beyond which dissimilar pairs have no loss (the paper's tau). Of several ("auto": 1, 2, 5 and
+        10), a network is trained with each, and the first with the highest AUROC for the held-out pairs is kept.
     optimizer : "sgd" or "adam", default="sgd"
         "sgd" is plain stochastic gradient descent, as in the paper. "adam" learns faster.
-    max_epochs : int, default=200
-        Most passes through the pairs.
-    batch_size : int, default=32
-        Pairs per step; their mean loss is descended.
+    learning_rate, max_epochs, batch_size : float and ints, default=0.01, 200 and 32
+        Size of steps, most passes through the pairs, and pairs per step, whose mean loss is descended.
     weight_decay : float, default=1e-4
         Strength mu of the regularisation (Eq. 7), half the sum of squares of all parameters.
     validation_fraction : float, default=0.2
-        Share of the pairs of each kind, at least one, that is held out: for early stopping, the margin and the
-        threshold.
+        Share of the pairs of each kind, at least one, held out for early stopping, the margin and the threshold.
     patience : int, default=20
         Training stops after so many epochs without a lower loss of the held-out pairs; the best epoch is kept.
     preprocessor : array, table, callable or None, default=None
@@ -253,39 +237,24 @@ class SiameseNetwork(_PairClassifier):
     >>> from sylvan.bench.baselines.pairs import SiameseNetwork
     >>> from sylvan.pairs import draw_pairs
     >>> X, y = load_digits(return_X_y=True)
-    >>> pairs, similarity = draw_pairs(y[:900], 600, random_state=0)
-    >>> model = SiameseNetwork(margin=5.0, max_epochs=50, preprocessor=X, random_state=0).fit(pairs, similarity)
-    >>> new_pairs, truth = draw_pairs(y[900:], 200, random_state=1)
-    >>> model.score(new_pairs + 900, truth) > 0.7  # AUROC
+    >>> model = SiameseNetwork(margin=5.0, max_epochs=50, preprocessor=X, random_state=0)
+    >>> pairs, truth = draw_pairs(y[900:], 200, random_state=1)
+    >>> model.fit(*draw_pairs(y[:900], 600, random_state=0)).score(pairs + 900, truth) > 0.7  # AUROC
     True
     """
 
-    def __init__(
-        self,
-        hidden: Any = None,
-        *,
-        margin: Any = "auto",
-        learning_rate: float = 0.01,
-        optimizer: str = "sgd",
-        max_epochs: int = 200,
-        batch_size: int = 32,
-        weight_decay: float = 1e-4,
-        validation_fraction: float = 0.2,
-        patience: int = 20,
-        preprocessor: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden = hidden
-        self.margin = margin
-        self.learning_rate = learning_rate
-        self.optimizer = optimizer
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.weight_decay = weight_decay
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.preprocessor = preprocessor
-        self.random_state = random_state
+    hidden: Any = None
+    _: KW_ONLY
+    margin: Any = "auto"
+    learning_rate: float = 0.01
+    optimizer: str = "sgd"
+    max_epochs: int = 200
+    batch_size: int = 32
+    weight_decay: float = 1e-4
+    validation_fraction: float = 0.2
+    patience: int = 20
+    preprocessor: Any = None
+    random_state: Any = None
 
     def _fit(self, pairs: np.ndarray, dissimilar: np.ndarray) -> None:
         import_torch()

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 
 from sylvan._validation import check_choice, check_features, check_integer
-from sylvan.bench.baselines.estimator import LabelLearner, complete_features
+from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, parameters
 
 
+@parameters
 class RAkEL(LabelLearner):
     """Random k-labelsets.
 
@@ -32,7 +34,7 @@ class RAkEL(LabelLearner):
         are drawn, which may have labels in common (RAkELo). A label that is in none of them gets its share in the
         training rows as probability.
     estimator : classifier or None, default=None
-        What learns the combinations; None: `DecisionTreeClassifier()`.
+        What learns the combinations; None: `DecisionTreeClassifier()`. If it takes no sparse X, X is made dense for it.
     votes : "hard" or "soft", default="hard"
         "hard", as published: a set votes for the labels of the combination it predicts, and a label's probability is
         the share of its sets that vote for it; with disjoint sets that is 0 or 1. "soft": a set gives each label the
@@ -44,9 +46,7 @@ class RAkEL(LabelLearner):
 
     Attributes
     ----------
-    classes_ : list of arrays for multi-label targets, else array of the classes
-    n_labels_ : number of labels
-    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
+    classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as in `LabelLearner`
     labelsets_ : list of arrays, the labels of each set
     combinations_ : list of (n_combinations, size) arrays, the combinations of labels that training rows have
     estimators_ : list of fitted classifiers; None for a set with one combination only
@@ -67,38 +67,26 @@ class RAkEL(LabelLearner):
     True
     """
 
-    def __init__(
-        self,
-        labelset_size: int = 3,
-        n_labelsets: int | None = None,
-        overlapping: bool = False,
-        estimator: Any = None,
-        votes: str = "hard",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.labelset_size = labelset_size
-        self.n_labelsets = n_labelsets
-        self.overlapping = overlapping
-        self.estimator = estimator
-        self.votes = votes
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    labelset_size: int = 3
+    n_labelsets: int | None = None
+    overlapping: bool = False
+    estimator: Any = None
+    votes: str = "hard"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        base = get_tags(self._base()).input_tags
-        tags.input_tags.allow_nan = base.allow_nan
-        tags.input_tags.sparse = base.sparse
+        tags.input_tags.allow_nan = get_tags(self._base()).input_tags.allow_nan
         return tags
 
     def _base(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
-        if get_tags(self._base()).input_tags.allow_nan:
-            return check_features(self, X, reset=reset)
-        return complete_features(self, X, reset=reset)
+        accepted = get_tags(self._base()).input_tags
+        X = check_features(self, X, reset=reset) if accepted.allow_nan else complete_features(self, X, reset=reset)
+        return dense(X) if sparse.issparse(X) and not accepted.sparse else X
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         check_choice("votes", self.votes, ("hard", "soft"))

@@ -1,13 +1,13 @@
 """RF-PCT: a random forest of predictive clustering trees."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
-from sylvan._docs import documented
+from sylvan.bench.baselines.estimator import parameters
 from sylvan.forests import RandomForest
-from sylvan.forests.forest import PARAMETERS
 
 
-@documented(PARAMETERS)
+@parameters
 class RFPCT(RandomForest):
     """Random forest of predictive clustering trees, which predict all labels together.
 
@@ -19,6 +19,7 @@ class RFPCT(RandomForest):
     ----------
     n_trees : int, default=100
         Number of trees. 100 in the LCForest paper, 500 in the iMLDF paper.
+    max_features, max_depth, min_samples_leaf, n_jobs, random_state : as in `RandomForest`
 
     Attributes
     ----------
@@ -47,14 +48,10 @@ class RFPCT(RandomForest):
     out_of_sample = None
     verbose = 0
 
-    def __init__(
-        self,
-        n_trees: int = 100,
-        *,
-        max_features: Any = "sqrt",
-        max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self._keep(locals())
+    n_trees: int = 100
+    _: KW_ONLY
+    max_features: Any = "sqrt"
+    max_depth: int | None = None
+    min_samples_leaf: Any = 1
+    n_jobs: int | None = None
+    random_state: Any = None

@@ -118,15 +118,8 @@ def train_networks(
     little longer than one, but know nothing of each other. Only `random_state` is drawn from: PyTorch's own random
     numbers are neither used nor changed.
 
-    Parameters
-    ----------
-    pairs : (n, 2, n_features) standardised points
-    dissimilar : (n,) bool
-    held_out : (n,) bool
-    margins : list of floats
-    weights : weights to start from
-    plan : TrainingPlan
-    random_state : RandomState, for the order of the pairs
+    `pairs` are (n, 2, n_features) standardised points, `dissimilar` and `held_out` (n,) bools, `weights` those to start
+    from; `random_state` is for the order of the pairs.
     """
     torch = import_torch()
     points, target, goal = (

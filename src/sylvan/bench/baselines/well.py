@@ -1,5 +1,6 @@
 """WELL: labels are completed so that similar rows have similar labels."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_random_state
 
 from sylvan._messages import warn_user
-from sylvan._validation import check_choice, check_integer, check_number, check_rows, check_same_order
-from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, forget
+from sylvan._validation import check_choice, check_integer, check_number, check_rows, check_same_order, forget
+from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, parameters
 from sylvan.bench.baselines.mlknn import MLkNN, nearest_rows
 from sylvan.labels.frequency import TIcE
 from sylvan.labels.table import Targets, read_targets
@@ -24,16 +25,28 @@ _TOLERANCE = 1e-9  # of the gradient
 _MAX_ROUNDS = 200
 
 
-class WELL(BaseEstimator):
+@parameters
+class _GraphOptions:
+    alpha: Any = 100.0
+    beta: float = 10.0
+    _: KW_ONLY
+    graph: str = "knn"
+    k: int = 10
+    sigma: Any = "median"
+    random_state: Any = None
+
+
+@parameters
+class WELL(_GraphOptions, BaseEstimator):
     """Weak label learning: complete the labels of the rows at hand.
 
-    Each label is spread over a graph of similar rows. The soft labels f of a label with the observed positives y
+    Each label is spread over a graph of similar rows. The soft labels f of a label with the recorded positives y
     minimise, over 0 <= f <= 1,
 
         alpha f' L f + beta sum over y_i = 1 of (1 - f_i)^2 + sum of f_i
 
-    where L is the graph's Laplacian: similar rows should have similar labels, observed ones stay, and positives are
-    few. Then f is cut where the same objective of the 0/1 labels, with the observed ones among them, is least. There
+    where L is the graph's Laplacian: similar rows should have similar labels, recorded ones stay, and positives are
+    few. Then f is cut where the same objective of the 0/1 labels, with the recorded ones among them, is least. There
     is nothing to predict other rows with; `WELLkNN` has it.
 
     Rows are similar by exp(-d^2 / (2 sigma^2)) of their distance d in standardised features, in a graph of the `k`
@@ -47,23 +60,21 @@ class WELL(BaseEstimator):
         to the number of positives that `TIcE` estimates, or to the most that any weight gives. The label is then
         given to that number of rows, since by the objective a cut takes in nearly all rows or none with most weights.
     beta : float, default=10.0
-        Weight of the observed positives. Their soft labels are at most 1 - 1 / (2 beta).
-    graph : "knn" or "full", default="knn"
-        Whether rows are linked with their nearest neighbours or with all rows.
-    k : int, default=10
-        Neighbours of each row in the graph; no more than there are.
+        Weight of the recorded positives. Their soft labels are at most 1 - 1 / (2 beta).
+    graph, k : "knn" or "full", default="knn"; int, default=10
+        Whether rows are linked with their k nearest neighbours (no more than there are) or with all rows.
     sigma : "median" or float, default="median"
-        Scale of distances; "median": sigma^2 is the median squared distance of two rows (of 5000 rows drawn at random
-        if there are more).
+        Scale of distances; "median": sigma^2 is the median squared distance of two rows (of 5000 drawn if there are
+        more).
     random_state : int, RandomState or None, default=None
         For `TIcE`, if alpha is "auto", and the draw for the median.
 
     Attributes
     ----------
     soft_labels_ : (n, n_labels) f
-    labels_ : (n, n_labels) 0/1, the completed labels; never less than the observed ones
+    labels_ : (n, n_labels) 0/1, the completed labels; never less than the recorded ones
     alpha_ : (n_labels,) the weights used
-    frequency_ : (n_labels,) share of positives that are observed, as estimated by `TIcE`, if alpha is "auto"
+    frequency_ : (n_labels,) share of positives that are recorded, as estimated by `TIcE`, if alpha is "auto"
     sigma_ : scale of distances used
     n_features_in_, feature_names_in_ : as found in fit
 
@@ -78,7 +89,7 @@ class WELL(BaseEstimator):
 
     Examples
     --------
-    One of two groups of rows has an observed positive:
+    One of two groups of rows has a recorded positive:
 
     >>> from sylvan.bench.baselines import WELL
     >>> X = [[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]]
@@ -90,23 +101,6 @@ class WELL(BaseEstimator):
     array([1, 1, 1, 0, 0, 0])
     """
 
-    def __init__(
-        self,
-        alpha: Any = 100.0,
-        beta: float = 10.0,
-        *,
-        graph: str = "knn",
-        k: int = 10,
-        sigma: Any = "median",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.graph = graph
-        self.k = k
-        self.sigma = sigma
-        self.random_state = random_state
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -117,16 +111,8 @@ class WELL(BaseEstimator):
     def fit(self, X: Any, y: Any) -> "WELL":
         """Complete labels.
 
-        Parameters
-        ----------
-        X : array, table or sparse matrix of shape (n, n_features)
-        y : (n, n_labels) or (n,)
-            1 where a label was observed, else 0 or NaN. Several classes in (n,) become one label each and are left as
-            they are: there is nothing to complete.
-
-        Returns
-        -------
-        self
+        y is (n, n_labels) or (n,), 1 where a label was recorded, else 0 or NaN. Several classes in (n,) become one
+        label each and are left as they are: there is nothing to complete.
         """
         forget(self)
         if y is None:
@@ -162,7 +148,7 @@ class WELL(BaseEstimator):
             complete = np.column_stack(cuts)
             if complete.mean() > 0.9 > Y.mean() + 0.2:
                 warn_user(
-                    f"WELL made {complete.mean():.0%} of all labels positive; {Y.mean():.0%} were observed. A smaller "
+                    f"WELL made {complete.mean():.0%} of all labels positive; {Y.mean():.0%} were recorded. A smaller "
                     'alpha, or alpha="auto", smooths less.',
                     "WELL",
                 )
@@ -218,7 +204,7 @@ def spread_label(graph: Any, y: np.ndarray, alpha: float, beta: float) -> np.nda
     """Return the soft labels f that minimise WELL's objective for a label y of bools.
 
     The upper limit never binds, and the Hessian is an M-matrix: the free rows (f > 0) are found by solving for f and
-    adding and dropping rows until nothing changes. Where a part of the graph has no observed positive, f is 0.
+    adding and dropping rows until nothing changes. Where a part of the graph has no recorded positive, f is 0.
     """
     n = len(y)
     f = np.zeros(n)
@@ -273,7 +259,7 @@ def _solve(graph: Any, rows: np.ndarray, diagonal: np.ndarray, linear: np.ndarra
 def cut_label(graph: Any, y: np.ndarray, f: np.ndarray, alpha: float) -> np.ndarray:
     """Return which rows have the label: y and those with f above the limit whose objective is least.
 
-    Rows are taken in one after the other, observed ones first and then by f. A row adds the similarities with the
+    Rows are taken in one after the other, recorded ones first and then by f. A row adds the similarities with the
     rows left outside and removes those with rows taken in before. Of equal objectives that of the fewest rows counts.
     """
     if not y.any():
@@ -299,7 +285,7 @@ def cut_label(graph: Any, y: np.ndarray, f: np.ndarray, alpha: float) -> np.ndar
 def _choose_alpha(graph: Any, y: np.ndarray, beta: float, frequency: float) -> float:
     """Return the least alpha with which soft labels sum up to the positives that there should be.
 
-    The sum grows with alpha from that of the observed positives, and falls again where they are too few to hold the
+    The sum grows with alpha from that of the recorded positives, and falls again where they are too few to hold the
     label up; if it never is enough, alpha is where it is greatest.
     """
     if not y.any():
@@ -319,7 +305,7 @@ def _choose_alpha(graph: Any, y: np.ndarray, beta: float, frequency: float) -> f
 
 
 def _expected(y: np.ndarray, frequency: float) -> float:
-    """Return the number of positives of which `frequency` is the share that was observed."""
+    """Return the number of positives of which `frequency` is the share that was recorded."""
     return min(y.sum() / frequency, float(len(y))) if y.any() else 0.0
 
 
@@ -331,29 +317,20 @@ def _take_first(y: np.ndarray, f: np.ndarray, number: float) -> np.ndarray:
     return taken & (y | (f > 0.0))
 
 
-class WELLkNN(LabelLearner):
+@parameters
+class WELLkNN(_GraphOptions, LabelLearner):
     """WELL followed by ML-kNN: complete the labels of the training rows, then learn to predict them.
 
     Parameters
     ----------
     alpha, beta, graph, k, sigma, random_state : as in `WELL`
-    n_neighbors : int, default=3
-        Neighbours of ML-kNN; 3 in the LCForest paper.
-    smoothing : float, default=1.0
-        What ML-kNN adds to each count.
+    n_neighbors, smoothing : as k and smoothing in `MLkNN`, default=3 (as in the LCForest paper) and 1.0
 
     Attributes
     ----------
-    classes_ : list of arrays for multi-label targets, else array of the classes
-    n_labels_ : number of labels
-    n_features_in_, feature_names_in_, label_names_in_ : as found in fit
+    classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as in `LabelLearner`
     well_ : the fitted `WELL`, with the completed labels
     mlknn_ : the fitted `MLkNN`
-
-    References
-    ----------
-    Y.-Y. Sun, Y. Zhang and Z.-H. Zhou, Multi-label learning with weak label, AAAI 2010; M.-L. Zhang and Z.-H. Zhou,
-    ML-KNN: A lazy learning approach to multi-label learning, Pattern Recognition 40, 2007.
 
     Examples
     --------
@@ -365,26 +342,9 @@ class WELLkNN(LabelLearner):
            [0, 1]])
     """
 
-    def __init__(
-        self,
-        alpha: Any = 100.0,
-        beta: float = 10.0,
-        *,
-        graph: str = "knn",
-        k: int = 10,
-        sigma: Any = "median",
-        n_neighbors: int = 3,
-        smoothing: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.graph = graph
-        self.k = k
-        self.sigma = sigma
-        self.n_neighbors = n_neighbors
-        self.smoothing = smoothing
-        self.random_state = random_state
+    _: KW_ONLY
+    n_neighbors: int = 3
+    smoothing: float = 1.0
 
     def _check_y(self, y: Any) -> Targets:
         return read_targets(y)

@@ -1,6 +1,7 @@
 """Several augmenters side by side."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone

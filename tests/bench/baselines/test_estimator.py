@@ -1,10 +1,12 @@
-"""What all comparison methods promise."""
+"""What all comparison methods promise, and scikit-learn's own checks on them."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sylvan.bench.baselines
 from sylvan.bench.baselines import DBPNN, MLARAM, RFPCT, WELL, MLkNN, RAkEL, WELLkNN
@@ -193,3 +195,41 @@ def test_names():
     assert set(dir(sylvan.bench.baselines)) == set(sylvan.bench.baselines.__all__)
     with pytest.raises(AttributeError, match="nothing"):
         sylvan.bench.baselines.nothing  # noqa: B018
+
+
+# scikit-learn's own checks
+
+
+CHECKED = [
+    RFPCT(n_trees=5),
+    MLkNN(k=3),
+    RAkEL(),
+    RAkEL(2, overlapping=True, votes="soft", estimator=GaussianNB()),
+    MLARAM(),
+    DBPNN((8,), solver="lbfgs", max_iter=40, rbm_iter=2),
+    WELL(),
+    WELLkNN(alpha=1.0),
+]
+
+
+REPEATED = ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"]
+
+
+def expected_failures(model):
+    """Say what fails and why."""
+    reasons = {}
+    if isinstance(model, RFPCT):
+        reasons |= dict.fromkeys(
+            REPEATED, "rows are drawn in proportion to their weight: equal to repeated rows on average, not per seed"
+        )
+    if isinstance(model, (RFPCT, MLARAM)) or (isinstance(model, RAkEL) and model.votes == "hard"):
+        reasons["check_classifiers_multilabel_output_format_predict_proba"] = (
+            "asks for probabilities strictly between 0 and 1; trees, sets and prototypes may agree on the ends"
+        )
+    return reasons
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
+def test_sklearn(estimator, check):
+    check(estimator)

@@ -1,0 +1,127 @@
+"""Scores of layers: against the history and naive scores, what is drawn, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+
+import sylvan
+from drawn import X, Y, check_drawn, fit, texts
+from sylvan.plotting import LayerScoreDisplay, TreeWeightsDisplay
+
+
+def test_layer_scores_are_those_of_the_history(models):
+    display = LayerScoreDisplay.from_estimator(models.slc)
+    assert display.layers.tolist() == [1, 2, 3]
+    assert display.scores.tolist() == models.slc.history_["score"].tolist()
+    assert (display.kept, display.measure, display.given_scores) == (models.slc.n_layers_, "micro_auroc", None)
+    assert display.greater_is_better
+
+
+def test_layer_scores_drawn(models):
+    display = check_drawn(LayerScoreDisplay.from_estimator(models.cut, X, Y), linewidth=3)
+    assert display.kept == 1
+    assert display.line_.get_xydata().tolist() == [[1, display.scores[0]]]
+    assert display.line_.get_linewidth() == 3
+    assert display.kept_.get_offsets().tolist() == [[1, display.scores[0]]]
+    assert display.ax_.lines[0].get_xydata().tolist() == list(map(list, zip([1, 2, 3], display.scores)))
+    assert display.given_line_.get_xydata().tolist() == [[1, display.given_scores[0]]]
+    assert texts(display.ax_) == [
+        "training rows, out of sample", "layers that were not kept", "given data", "last layer kept: 1",
+    ]  # fmt: skip
+    assert display.ax_.get_xlabel() == "Layer"
+    assert display.ax_.get_ylabel() == "micro AUROC (greater is better)"
+
+
+def test_layer_scores_of_one_layer(models):
+    display = check_drawn(LayerScoreDisplay.from_estimator(models.plain))
+    assert [x for x in display.ax_.get_xticks() if 0.5 <= x <= 1.5] == [1]
+    assert texts(display.ax_) == ["training rows, out of sample", "last layer kept: 1"]
+    assert display.given_line_ is None
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, np.asarray, sparse.csr_array])
+def test_scores_of_given_data(models, kind):
+    display = LayerScoreDisplay.from_estimator(models.slc, X, kind(Y))
+    truth = Y.to_numpy().ravel()
+    naive = [roc_auc_score(truth, proba.ravel()) for proba in models.slc.staged_predict_proba(X)]
+    assert display.given_scores == pytest.approx(naive)
+    assert len(naive) == models.slc.n_layers_
+
+
+def test_scores_of_given_data_find_labels_by_name_and_leave_out_unknown_cells(models):
+    shuffled = Y[Y.columns[::-1]].astype(float)
+    shuffled.iloc[:50, 0] = np.nan
+    known = ~shuffled[Y.columns].isna().to_numpy()
+    proba = list(models.slc.staged_predict_proba(X))[-1]
+    naive = roc_auc_score(Y.to_numpy()[known], proba[known])
+    assert LayerScoreDisplay.from_estimator(models.slc, X, shuffled).given_scores[-1] == pytest.approx(naive)
+    everything = LayerScoreDisplay.from_estimator(models.slc, X, Y).given_scores[-1]
+    assert naive != pytest.approx(everything, abs=1e-6)
+
+
+@pytest.mark.parametrize("scoring", ["macro_auroc", "ranking_loss"])
+def test_unknown_cells_in_other_kinds_of_measure(scoring):
+    model = fit(sylvan.rf_et(5, random_state=0, scoring=scoring))
+    some = Y.astype(float)
+    some.iloc[100:, 0] = np.nan
+    proba = model.predict_proba(X)
+    if scoring == "macro_auroc":
+        naive = [roc_auc_score(Y.iloc[:100, 0], proba[:100, 0])]
+        naive = np.mean(naive + [roc_auc_score(Y.iloc[:, j], proba[:, j]) for j in range(1, Y.shape[1])])
+    else:
+        naive = sylvan.measures.ranking_loss(some.fillna(0), proba)
+    display = LayerScoreDisplay.from_estimator(model, X, some)
+    assert display.given_scores == pytest.approx([naive])
+    assert display.measure == scoring
+    word = "greater" if scoring == "macro_auroc" else "smaller"
+    assert display.plot().ax_.get_ylabel().endswith(f"({word} is better)")
+
+
+@pytest.mark.parametrize("name", ["binary", "digits"])
+def test_scores_of_classes_are_shares_of_wrong_predictions(models, name):
+    model = getattr(models, name)
+    y = np.array(["odd", "even"])[Y["even"]] if name == "binary" else load_digits().target[:240]
+    y = np.roll(y, 3)  # so that many are wrong
+    display = LayerScoreDisplay.from_estimator(model, X, y)
+    assert display.given_scores[-1] == pytest.approx(np.mean(model.predict(X) != y))
+    assert len(display.given_scores) == model.n_layers_
+    assert not display.greater_is_better
+
+
+def test_layer_scores_of_pairs():
+    similar = np.tile([1, -1], 40)
+    pairs = np.random.default_rng(0).normal(size=(80, 2, 3))
+    model = sylvan.SiameseDeepForest(n_trees=5, max_layers=2, random_state=0).fit(pairs, similar)
+    display = check_drawn(LayerScoreDisplay.from_estimator(model))
+    assert display.measure == "hamming_loss"
+    assert display.scores.tolist() == model.history_["score"].tolist()
+    with pytest.raises(AttributeError, match=r"has no staged_predict_proba.*DeepForestClassifier"):
+        LayerScoreDisplay.from_estimator(model, pairs, similar)
+    weights = TreeWeightsDisplay.from_estimator(model)
+    assert len(weights.weights) == 4 * model.n_layers_
+    assert weights.layers == [layer for layer in range(1, model.n_layers_ + 1) for _ in range(4)]
+    assert weights.forests == [1, 2, 3, 4] * model.n_layers_
+
+
+def test_layer_score_errors(models):
+    with pytest.raises(ValueError, match="X and Y belong together"):
+        LayerScoreDisplay.from_estimator(models.slc, X)
+    with pytest.raises(ValueError, match="as many scores"):
+        LayerScoreDisplay([1, 2], [0.5], 1, "micro_auroc")
+    with pytest.raises(ValueError, match="kept layer 3 is none"):
+        LayerScoreDisplay([1, 2], [0.5, 0.6], 3, "micro_auroc")
+    with pytest.raises(ValueError, match="Y has 10 rows"):
+        LayerScoreDisplay.from_estimator(models.slc, X, Y[:10])
+    with pytest.raises(ValueError, match="Y has 1 rows"):
+        LayerScoreDisplay.from_estimator(models.binary, X, ["odd"])
+    with pytest.raises(ValueError, match="not those of the fit"):
+        LayerScoreDisplay.from_estimator(models.slc, X, Y.rename(columns={"even": "odd"}))
+
+
+def test_measures_of_ones_own_have_no_direction_unless_told():
+    assert LayerScoreDisplay([1], [0.5], 1, "my_measure").plot().ax_.get_ylabel() == "my measure"
+    display = LayerScoreDisplay([1], [0.5], 1, "my_measure", greater_is_better=False)
+    assert display.plot().ax_.get_ylabel() == "my measure (smaller is better)"
