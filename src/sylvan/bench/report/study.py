@@ -1,7 +1,7 @@
 """What the parts of the report share: the results with what is computed from them, and words for them."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,13 +21,13 @@ from sylvan.bench.statistics import (
     ranks,
     wilcoxon_pairs,
 )
-from sylvan.pages.page import Cell, Html, Page, slug, write_whole
+from sylvan.pages.page import Picture, write_whole
+from sylvan.pages.words import NotHere, many, measure_name, slug
 
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.
 LARGEST_SVG = 110_000
 MOST_PANELS = 48
-ACRONYMS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR"}
 COSTS = {
     "seconds": ("Fit, CPU s", 2),
     "predict_seconds": ("Predict, CPU s", 3),
@@ -162,6 +162,39 @@ class Study:
         wide = means.groupby(["dataset", "method"], sort=False).mean().unstack("method")
         return wide.reindex(columns=list(self.blocks[measure].methods))
 
+    def places(self, measure: str) -> Iterator[tuple[list[str], pd.DataFrame, pd.DataFrame]]:
+        """Each level, and all together if there are several: its words, data sets x methods, Wilcoxon's tests."""
+        for level in self.levels:
+            yield list(map(plain, level)), self.wide(measure, level), self.tests[measure, level]
+        if len(self.levels) > 1:
+            yield ["all"] * len(self.factors), self.pooled(measure), self.tests[measure, None]
+
+    @cached_property
+    def repeat(self) -> str:
+        """What a repeat is called."""
+        return str(getattr(self.protocol, "repeat_name", "") or "repeat")
+
+    @property
+    def counts(self) -> str:
+        """What is compared, in numbers."""
+        parts = [many(len(self.methods), "method"), many(len(self.datasets), "data set")]
+        return ", ".join([*parts, many(len(self.measures), "measure")])
+
+    def level_name(self, level: tuple[Any, ...]) -> str:
+        """Levels of the factors in words."""
+        return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in zip(self.factors, level))
+
+    def head(self, first: str, *columns: str) -> list[str]:
+        """Heads of a table with a column for each factor."""
+        return [first, *map(measure_name, self.factors), *columns]
+
+    def need_two(self) -> None:
+        """Refuse a comparison of fewer than two methods."""
+        if not self.ranks:
+            raise NotHere("No block has a score of every method, so methods cannot be compared.")
+        if len(set(self.scores["method"])) < 2:
+            raise NotHere("Only one method has scores: there is nothing to rank.")
+
     @cached_property
     def tests(self) -> dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame]:
         """Wilcoxon's tests per measure and level; the level None is all of them pooled."""
@@ -175,37 +208,18 @@ class Study:
 
 @dataclass(frozen=True)
 class Figures:
-    """Where plots go beside the page."""
+    """Makes pictures of figures, and files of them if there is a folder."""
 
     folder: Path | None
 
-    def add(self, page: Page, name: str, figure: Figure, caption: object, alt: str, *, png: bool = False) -> None:
-        """Put a figure on the page."""
-        page.add(self.html(page, name, figure, caption, alt, png=png))
-
-    def html(
-        self, page: Page, name: str, figure: Figure, caption: object, alt: str, *, png: bool = False, dpi: int = 120
-    ) -> Html:
-        """Put a figure into the page: as SVG if that is not too long, else as PNG."""
+    def picture(self, name: str, figure: Figure, *, png: bool = False, dpi: int = 120) -> Picture:
+        """Return a figure for the page: as SVG if that is not too long, else as PNG."""
         svg = plots.to_svg(figure) if self.folder is not None or not png else ""
         if self.folder is not None:
             write_whole(self.folder / f"{slug(name)}.svg", svg.encode())
             write_whole(self.folder / f"{slug(name)}.png", plots.to_png(figure, dpi=150))
-        picture = plots.to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
-        return page.figure_html(name, caption, picture, alt=alt, width=figure.get_figwidth() * 104)
-
-
-def measure_name(measure: str) -> str:
-    """Return the printed name of a measure or factor.
-
-    Examples
-    --------
-    >>> from sylvan.bench.report.study import measure_name
-    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
-    ('micro AUROC', 'Hamming loss')
-    """
-    words = " ".join(ACRONYMS.get(word, word) for word in str(measure).split("_"))
-    return words.replace("hamming", "Hamming")
+        data = plots.to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
+        return Picture(data, figure.get_figwidth() * 104)
 
 
 def arrow(measure: str) -> str:
@@ -213,37 +227,19 @@ def arrow(measure: str) -> str:
     return f"{measure_name(measure)} {'↑' if greater_is_better(measure) else '↓'}"
 
 
-def direction(measure: str) -> str:
-    """Direction of a measure in words."""
-    return "greater is better" if greater_is_better(measure) else "smaller is better"
-
-
-def level_name(study: Study, level: tuple[Any, ...]) -> str:
-    """Levels of the factors in words."""
-    return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in zip(study.factors, level))
-
-
 def plain(value: Any) -> str:
     """A level without needless digits."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def many(count: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+def at(frame: pd.DataFrame, factors: Sequence[str], level: tuple[Any, ...]) -> pd.DataFrame:
+    """Rows at a level."""
+    mask = pd.Series(True, index=frame.index)
+    for name, value in zip(factors, level):
+        mask &= frame[name] == value
+    return frame[mask]
 
 
-def counts(study: Study) -> str:
-    """What is compared, in numbers."""
-    parts = [many(len(study.methods), "method"), many(len(study.datasets), "data set")]
-    return ", ".join([*parts, many(len(study.measures), "measure")])
-
-
-def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """Rows of a table by name."""
-    yield from frame.itertuples()
-
-
-def heads(names: Sequence[str]) -> list[Cell]:
-    """Heads of columns of numbers."""
-    return [Cell(name, "number") for name in names]
+def key_of(row: Mapping[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
+    """Return the values of some columns."""
+    return tuple(row[key] for key in keys)

@@ -1,0 +1,246 @@
+"""What a fitted model knows, as numbers: all that the page reads from a model is read here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from sylvan.cascade.growth import make_plan
+from sylvan.labels.state import LabelState
+from sylvan.labels.suggestions import ALL
+from sylvan.labels.table import check_weak_labels
+from sylvan.measures import Measure
+from sylvan.pages.words import fixed, listing, measure_name
+
+#: Suggestions that are ranked if there are none.
+TOP = 50
+#: With fewer recorded positives than that, an estimate of c is hardly more than a guess.
+FEW = 20
+
+
+class Findings:
+    """A fitted `DeepForestClassifier` and what is read from it. Counts of labels are those of `model.summary()`."""
+
+    def __init__(self, model: Any) -> None:
+        check_is_fitted(model)
+        if not all(hasattr(model, name) for name in ("history_", "n_layers_", "_fitted")):
+            raise TypeError(
+                f"A report is made of a fitted DeepForestClassifier, such as sylvan.slcforest(), got {model!r}."
+            )
+        self.model = model
+        known = model._fitted  # noqa: SLF001 (the same package: what has no public name)
+        self.kind: str = known.kind  # "multilabel", "multiclass" or "binary"
+        self.state: LabelState = known.labels  # after the last layer that was kept
+        self.labels: list[Any] = list(known.label_names)  # of two classes, the second alone
+        self.calibrated: bool = known.calibration is not None  # P(present), recorded or not
+        self.imputes: bool = getattr(known.impute, "imputes", True)
+        self.about_bound: str = getattr(known.impute, "about_bound", "")
+        # c is estimated anew in each layer, so that it is the share that the last layer learnt from.
+        self.reestimates: bool = getattr(known.impute, "reestimates", False)
+        self.multilabel = self.kind == "multilabel"
+        self.kind_of_name = "label" if self.multilabel else "class"
+        self.n_rows, self.n_candidates = len(self.state.observed), int(self.state.candidates.sum())
+        self.table: pd.DataFrame = model.summary().labels
+        self.recorded = self.table["recorded"].to_numpy()
+        self.suggested = self.table.get("suggested", self.table["recorded"] * 0).to_numpy()
+
+    @cached_property
+    def features(self) -> list[str]:
+        """Names of the features."""
+        names = getattr(self.model, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.model.n_features_in_)] if names is None else [str(name) for name in names]
+
+    @cached_property
+    def measure(self) -> Measure:
+        """What layers are scored by."""
+        return make_plan(self.model, self.kind).measure
+
+    @cached_property
+    def imputed_by_layer(self) -> np.ndarray:
+        """Imputed cells by label and by the layer, from 1, that imputed them first: (n_labels, n_layers)."""
+        since = np.where(self.state.imputed, self.state.since, 0)
+        return np.stack([(since == layer).sum(axis=0) for layer in range(1, self.model.n_layers_ + 1)], axis=1)
+
+    @cached_property
+    def frequency(self) -> np.ndarray | None:
+        """The estimated c of each label, NaN where there is none; None if no label has one, or none may be missing."""
+        if "frequency" not in self.table or not self.n_candidates:
+            return None
+        c = self.table["frequency"].to_numpy(dtype=float)
+        c = np.where((c > 0) & (self.recorded > 0), c, np.nan)
+        return c if np.isfinite(c).any() else None
+
+    @property
+    def interval(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Low and high of the estimated c of each label, if it has an interval."""
+        if "low" not in self.table or (self.table["low"] == self.table["high"]).all():
+            return None
+        return self.table["low"].to_numpy(), self.table["high"].to_numpy()
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """The number of positives of each label that c implies, NaN without c."""
+        if self.frequency is None:
+            return np.full(len(self.labels), np.nan)
+        return np.where(np.isfinite(self.frequency), self.table["expected"].to_numpy(), np.nan)
+
+    @property
+    def n_missing(self) -> int | None:
+        """Positives that are probably missing, over all labels; None if c does not say so."""
+        if self.frequency is None or self.reestimates:
+            return None
+        return int(np.nansum(self.expected - self.recorded))
+
+    @property
+    def share_recorded(self) -> float:
+        """Recorded positives per positive that there should be, over all labels with an estimate."""
+        known = np.isfinite(self.expected)
+        return float(self.recorded[known].sum() / self.expected[known].sum())
+
+    @property
+    def guesses(self) -> int:
+        """Labels whose c is hardly more than a guess."""
+        return 0 if self.frequency is None else int(((self.recorded < FEW) & np.isfinite(self.frequency)).sum())
+
+    @property
+    def score(self) -> float:
+        """Score of the last layer that was kept."""
+        return float(self.model.history_["score"].iloc[self.model.n_layers_ - 1])
+
+    @property
+    def lost(self) -> float:
+        """How much worse the last layer that was kept scores than the first; negative if it is better."""
+        lost = float(self.model.history_["score"].iloc[0]) - self.score
+        return lost if self.measure.greater_is_better else -lost
+
+    @cached_property
+    def rules(self) -> pd.DataFrame | None:
+        """Rules of the model, the most stable first; None if it states none."""
+        rules = getattr(self.model, "interactions_", None)
+        return None if rules is None else rules.sort_values("stability", ascending=False, kind="stable")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the caller of `write_report` gave beside the model."""
+
+    X: Any = None
+    Y: Any = None
+    suggestions: pd.DataFrame | None = None
+    recovery: pd.DataFrame | None = None
+    scores: Any = None
+    facts: Mapping[Any, Any] | None = None
+
+    def __post_init__(self) -> None:
+        _check_columns("suggestions", self.suggestions, ("row", "label", "probability"))
+        _check_columns("recovery", self.recovery, ("hidden", "recovered", "imputed", "candidates"))
+        if self.scores is not None and not isinstance(self.scores, (Mapping, pd.DataFrame, pd.Series)):
+            raise TypeError(f"scores must be a dict or a DataFrame of measures, got {type(self.scores).__name__}.")
+
+    @cached_property
+    def recovered(self) -> "Recovery | None":
+        """The check by hiding, taken apart."""
+        return None if self.recovery is None else Recovery.of(self.recovery)
+
+    @cached_property
+    def flat_scores(self) -> dict[Any, float] | None:
+        """Scores as one number for each measure, None if they are a larger table."""
+        scores = self.scores
+        if isinstance(scores, pd.DataFrame):
+            if list(scores.columns) == ["measure", "value"]:
+                scores = scores.set_index("measure")
+            scores = scores.iloc[:, 0] if scores.shape[1] == 1 else scores.iloc[0] if len(scores) == 1 else None
+        pairs = dict(scores.items()) if isinstance(scores, (Mapping, pd.Series)) else {}
+        numbers = all(isinstance(value, (int, float, np.number)) for value in pairs.values())
+        return {name: float(value) for name, value in pairs.items()} if pairs and numbers else None
+
+    @property
+    def scores_in_words(self) -> str:
+        """The first few scores."""
+        scores = list((self.flat_scores or {}).items())[:3]
+        return listing([f"{measure_name(name)} {fixed(value)}" for name, value in scores])
+
+
+def _check_columns(name: str, frame: Any, columns: Sequence[str]) -> None:
+    missing = [column for column in columns if frame is not None and column not in getattr(frame, "columns", ())]
+    if missing:
+        raise ValueError(
+            f"{name} must be a DataFrame with the columns {', '.join(columns)}; {missing[0]!r} is missing."
+        )
+
+
+@dataclass(frozen=True)
+class FeatureCounts:
+    """Numbers of features: all, numeric, with missing values, constant; and the share of values that are missing."""
+
+    n_rows: int
+    n: int
+    numeric: int
+    incomplete: int
+    constant: int
+    missing_share: float
+
+
+def count_features(X: Any) -> FeatureCounts:
+    """Count features by what they are like; a feature is constant if it has one value at most, beside missing ones.
+
+    Examples
+    --------
+    >>> from sylvan.app.report.facts import count_features
+    >>> count_features([[1.0, 2.0, 5.0], [1.0, float("nan"), 6.0]])
+    FeatureCounts(n_rows=2, n=3, numeric=3, incomplete=1, constant=2, missing_share=0.16666666666666666)
+    """
+    if sparse.issparse(X):
+        columns = sparse.csc_array(X)
+        values = [columns.data[a:b] for a, b in zip(columns.indptr[:-1], columns.indptr[1:])]
+        # Zeros that are not stored are a value too.
+        values = [part if len(part) == X.shape[0] else np.append(part, 0) for part in values]
+        numeric = X.shape[1]
+        missing = np.array([np.isnan(part).sum() for part in values], dtype=int)
+        constant = sum(len(np.unique(part[~np.isnan(part)])) <= 1 for part in values)
+    else:
+        X = pd.DataFrame(X)
+        numeric = sum(pd.api.types.is_numeric_dtype(dtype) for dtype in X.dtypes)
+        missing = X.isna().sum().to_numpy()
+        constant = sum(_is_constant(X.iloc[:, j].dropna()) for j in range(X.shape[1]))
+    n_rows, n = X.shape
+    share = float(missing.sum() / (n_rows * n)) if n_rows * n else 0.0
+    return FeatureCounts(n_rows, n, numeric, int((missing > 0).sum()), constant, share)
+
+
+def _is_constant(column: pd.Series) -> bool:
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return not len(column) or bool(column.min() == column.max())
+    return bool(column.nunique() <= 1)
+
+
+def unknown_cells(found: Findings, Y: Any) -> np.ndarray | None:
+    """Return the unknown cells of each label in Y; None if Y is not the table that the model was fitted with."""
+    unknown = check_weak_labels(Y, found.model.unknown_label, trust_zeros=True)
+    if not np.array_equal(unknown.observed, found.state.observed):
+        return None
+    return np.asarray(unknown.candidates.sum(axis=0)) * found.multilabel
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A table of `check_recovery`, taken apart: all labels together, and each of them."""
+
+    hidden: int
+    recovered: int
+    chance: float
+    by_label: pd.DataFrame
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> "Recovery":
+        """Read the table, with labels as its index or as a column."""
+        table = table.set_index("label") if "label" in table.columns else table
+        by_label = table.iloc[:-1] if len(table) and table.index[-1] == ALL else table
+        total = by_label[["hidden", "recovered", "imputed", "candidates"]].sum()
+        chance = total["imputed"] / total["candidates"] if total["candidates"] else float("nan")
+        return cls(int(total["hidden"]), int(total["recovered"]), float(chance), by_label)

@@ -1,0 +1,255 @@
+"""The tables of the page about a fit, and what its templates need beside the findings."""
+
+import platform
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+import sklearn
+
+import sylvan
+from sylvan.app.report.facts import FEW, TOP, Findings, Given, Recovery, count_features, unknown_cells
+from sylvan.pages.page import Cell, Page, Table, number
+from sylvan.pages.words import brief, direction, fixed, many, measure_name, percent
+
+_SUGGESTIONS, _BY_LABEL, _BEST_OF_LABEL = 100, 300, 3
+_RULES, _FEATURES = 20, 15
+_LONGEST_RULE, _LONGEST_VALUE = 400, 600
+
+
+def _rows(frame: pd.DataFrame) -> Iterator[Any]:
+    yield from frame.itertuples(index=False)
+
+
+def describe_data(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Count features and unknown cells; warn of tables that are not those of the fit."""
+    features = None if given.X is None else count_features(given.X)
+    if features and (features.n_rows, features.n) != (found.n_rows, found.model.n_features_in_):
+        page.warn(
+            f"The table of features given for this page has {many(features.n_rows, 'row')} and "
+            f"{many(features.n, 'feature')}; the model was fitted with {found.n_rows:,} and "
+            f"{found.model.n_features_in_:,}."
+        )
+        features = None
+    unknown = None if given.Y is None else unknown_cells(found, given.Y)
+    if given.Y is not None and unknown is None:
+        page.warn("The label table given for this page is not the one that the model was fitted with.")
+    empty = int((~found.state.observed.any(axis=1)).sum())
+    return {"features": features, "unknown": unknown, "empty": empty, "table": _counts_table(found, unknown)}
+
+
+def _counts_table(found: Findings, unknown: np.ndarray | None) -> Table:
+    names, counts, order = found.labels, found.recorded, np.argsort(-found.recorded, kind="stable")
+    head = ["Label", "Recorded positives", "Share of rows"]
+    if not found.multilabel:
+        names = list(found.model.classes_)
+        counts = counts if found.kind == "multiclass" else np.array([found.n_rows - counts[0], *counts])
+        head, order, unknown = ["Class", "Rows", "Share"], np.arange(len(names)), None
+    shown = unknown is not None and unknown.any()
+    rows = [
+        [Cell.of(str(names[j])), counts[j], _share(counts[j] / found.n_rows), *([unknown[j]] if shown else [])]  # type: ignore[index]
+        for j in order
+    ]
+    return Table([*head, *(["Unknown cells"] if shown else [])], rows)
+
+
+def _share(share: float) -> Cell:
+    return Cell(percent(share), "number")
+
+
+def describe_layers(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Tell the score of each layer and what it imputed."""
+    kept, history = int(found.model.n_layers_), found.model.history_
+    name = measure_name(found.measure.name)
+    head = ["Layer", name, *(["Cells imputed", "Labels still open"] if found.imputes else []), "Seconds"]
+    rows = [
+        [
+            f"{line.layer}{' (last kept)' if line.layer == kept else ''}",
+            number(line.score, kind="best" if line.layer == kept else ""),
+            *([line.imputed, line.active] if found.imputes else []),
+            number(line.seconds, 1 if line.seconds >= 1 else 2),
+        ]
+        for line in _rows(history)
+    ]
+    return {"history": history, "kept": kept, "measure": name, "table": Table(head, rows)}
+
+
+def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Tell what is missing, with the estimates that say so."""
+    c = np.full(len(found.labels), np.nan) if found.frequency is None else found.frequency
+    rows = [
+        [
+            str(found.labels[j]),
+            found.recorded[j],
+            found.suggested[j],
+            Cell(_estimate(found, c, j), "number soft" if found.recorded[j] < FEW else "number"),
+            number(found.expected[j], 0),
+        ]
+        for j in np.lexsort([-found.recorded, -found.suggested])
+    ]
+    head = [found.kind_of_name.capitalize(), "Recorded", "Suggested", "c", "Estimated total"]
+    layers = [f"Layer {i}" for i in range(1, found.model.n_layers_ + 1)]
+    by_layer = [
+        [str(found.labels[j]), *found.imputed_by_layer[j]]
+        for j in np.argsort(-found.suggested, kind="stable")
+        if found.imputes and found.suggested[j]
+    ]
+    silent = [brief(found.labels[j]) for j in np.flatnonzero(found.recorded == 0)]
+    most = [j for j in np.argsort(-found.suggested, kind="stable")[:3] if found.suggested[j]]
+    return {
+        "total": int(found.suggested.sum()),
+        "table": Table(head, rows),
+        "by_layer": Table([head[0], *layers], by_layer),
+        "several_layers": bool(by_layer) and found.model.n_layers_ > 1 and not found.calibrated,
+        "median": float(np.nanmedian(c)) if np.isfinite(c).any() else None,
+        "silent": [*silent[:5], *([f"{len(silent) - 5:,} more"] if len(silent) > 5 else [])],
+        "most": [f"“{brief(found.labels[j])}” ({found.suggested[j]:,})" for j in most],
+        "rest": int(found.suggested.sum() - found.suggested[most].sum()),
+        "few": FEW,
+    }
+
+
+def _estimate(found: Findings, c: np.ndarray, j: int) -> str:
+    """Return c of a label, with its interval if it has one."""
+    if found.interval is None or not np.isfinite(c[j]):
+        return fixed(c[j], 2)
+    return f"{fixed(c[j], 2)} ({fixed(found.interval[0][j], 2)} to {fixed(found.interval[1][j], 2)})"
+
+
+def describe_calibration(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Compare probabilities with what was recorded."""
+    proba = found.model.oos_proba_
+    mean = float(np.mean(proba[:, 1] if found.kind == "binary" else proba))
+    return {"mean": mean, "recorded": found.state.observed.mean()}
+
+
+def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """List the most probable missing labels, over all and by label."""
+    if found.kind == "multiclass" or (given.suggestions is None and not found.n_candidates):
+        return {"frame": pd.DataFrame()}  # the template says why
+    if given.suggestions is not None:
+        frame, source = given.suggestions.sort_values("probability", ascending=False, kind="stable"), "given"
+    elif found.suggested.sum():
+        frame, source = found.model.suggest_labels(), "found"
+    else:
+        frame, source = found.model.suggest_labels(top=TOP), "ranked"
+    layers = "layer" in frame and bool(frame["layer"].notna().any())
+    head = ["Rank", "Row", found.kind_of_name.capitalize(), "Probability", *(["Layer"] if layers else [])]
+    rows = [
+        [rank, str(line.row), str(line.label), line.probability, *([_layer(line.layer)] if layers else [])]
+        for rank, line in enumerate(_rows(frame.head(_SUGGESTIONS)), start=1)
+    ]
+    facts = {"frame": frame, "source": source, "layers": layers, "table": Table(head, rows)}
+    return facts | _best_of_labels(frame)
+
+
+def _layer(layer: Any) -> int | None:
+    return None if pd.isna(layer) else int(layer)
+
+
+def _best_of_labels(frame: pd.DataFrame) -> dict[str, Any]:
+    codes, labels = pd.factorize(frame["label"].to_numpy(dtype=object))  # in order of their best suggestions
+    frame = frame.assign(code=codes)
+    sizes = frame.groupby("code").size()
+    best = frame[frame.groupby("code").cumcount() < _BEST_OF_LABEL]
+    best = best.sort_values("code", kind="stable").head(_BY_LABEL)
+    rows = [[str(line.label), sizes[line.code], str(line.row), line.probability] for line in _rows(best)]
+    table = Table(["Label", "Suggested in all", "Row", "Probability"], rows)
+    return {"by_label": table, "n_labels": len(labels), "told": best["code"].nunique(), "best": _BEST_OF_LABEL}
+
+
+def describe_recovery(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Tell how many known positives came back when they were hidden."""
+    if given.recovery is None:
+        return {}
+    frame = Recovery.of(given.recovery).by_label
+    ranked = "median_rank" in frame.columns
+    rows = [
+        [
+            str(label),
+            int(line.hidden),
+            int(line.recovered),
+            number(line.recovered / line.hidden if line.hidden else None, 2),
+            number(line.imputed / line.candidates if line.candidates else None, 2),
+            *([number(line.median_rank, 0)] if ranked else []),
+            int(line.candidates),
+        ]
+        for label, line in zip(frame.index, _rows(frame))
+    ]
+    head = ["Label", "Hidden", "Came back", "Share", "By chance", *(["Median rank"] if ranked else []), "Of cells"]
+    return {"ranked": ranked, "table": Table(head, rows)}
+
+
+def describe_rules(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Tell the most stable rules in words; one that is about other rules is spelt out when asked for."""
+    if found.rules is None:
+        return {}
+    best, rows = found.rules.head(_RULES), []
+    for name, line in zip(best.index, _rows(best)):
+        spelt = brief(found.model.expand_interaction(name), 3000) if "score of " in line.rule else ""
+        rule = Cell(brief(line.rule, _LONGEST_RULE), "wide", folded=spelt, fold_title="spelt out" if spelt else "")
+        says = Cell(brief(line.says, _LONGEST_RULE), "wide")
+        rows.append([name, rule, says, line.support, number(line.stability, 2)])
+    about_rules = found.rules["rule"].str.contains("score of ", regex=False).any()
+    table = Table(["Rule", "If", "Says", "Rows", "Stability"], rows)
+    return {"best": best, "about_rules": about_rules, "most": _RULES, "table": table}
+
+
+def describe_features(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Tell the features that the forests split by most."""
+    shares = np.asarray(found.model.feature_importances_, dtype=float)
+    order = [j for j in np.argsort(-shares, kind="stable")[:_FEATURES] if shares[j] > 0]
+    rows = [[found.features[j], _share(shares[j]), Cell(shares[j] / shares[order[0]], "bar")] for j in order]
+    return {"used": int((shares > 0).sum()), "n": len(shares), "table": Table(["Feature", "Importance", ""], rows)}
+
+
+def describe_scores(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Tell measures on test data, one by one or as a larger table."""
+    if given.scores is None:
+        return {}
+    if given.flat_scores is not None:
+        rows = [[measure_name(name), value, direction(str(name))] for name, value in given.flat_scores.items()]
+        return {"table": Table(["Measure", "Value", "Direction"], rows)}
+    frame = pd.DataFrame(given.scores)
+    rows = [
+        [measure_name(name), *(float(v) if isinstance(v, (int, float, np.number)) else str(v) for v in line)]
+        for name, line in zip(frame.index, frame.to_numpy())
+    ]
+    return {"table": Table(["", *map(measure_name, frame.columns)], rows)}
+
+
+def describe_making(page: Page, found: Findings, given: Given) -> dict[str, Any]:
+    """Tell parts and parameters of the model, and which versions there are."""
+    model, forests = found.model, found.model.forests
+    versions = {"Sylvan": sylvan.__version__, "Python": platform.python_version(), "NumPy": np.__version__}
+    versions |= {"SciPy": scipy.__version__, "scikit-learn": sklearn.__version__, "pandas": pd.__version__}
+    parameters = [
+        [name, Cell(_one_line(value), "code")]
+        for name, value in model.get_params(deep=False).items()
+        if name != "callbacks"
+    ]
+    parts = {name: getattr(model, name) for name in ("augment", "impute", "length")}
+    return {
+        "forests": [_one_line(forest) for forest in (forests(1) if callable(forests) else forests)],
+        "changing": callable(forests),
+        "parts": {name: None if part is None else _one_line(part) for name, part in parts.items()},
+        "facts": [(brief(name), _value(value)) for name, value in (given.facts or {}).items()],
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "table": Table(["Parameter", "Value"], parameters),
+    }
+
+
+def _one_line(value: Any) -> str:
+    return brief(" ".join(repr(value).split()), _LONGEST_VALUE)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if isinstance(value, dict):
+        value = ", ".join(f"{name} {inner}" for name, inner in value.items())
+    elif isinstance(value, (list, tuple)):
+        value = ", ".join(map(str, value))
+    return brief(value, _LONGEST_VALUE)
