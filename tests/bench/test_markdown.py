@@ -49,10 +49,10 @@ def after(page, heading):
 def test_means_and_bold(tmp_path):
     results = made(factors={"ilr": [0.0, 0.5]})
     page = write_markdown(results, tmp_path / "page.md").read_text()
-    for measure, best in (("micro auroc", np.max), ("hamming loss", np.min)):
+    for measure, best in (("micro AUROC", np.max), ("Hamming loss", np.min)):
         head, *rows = after(page, f"{measure} (")
-        assert head == ["method", "ilr 0.0", "ilr 0.5"]
-        scores = results.scores[results.scores["measure"] == measure.replace(" ", "_")]
+        assert head == ["method", "ILR 0", "ILR 0.5"]
+        scores = results.scores[results.scores["measure"] == measure.replace(" ", "_").lower()]
         means = scores.groupby(["method", "ilr", "dataset"])["value"].mean().groupby(["method", "ilr"]).mean()
         for column, ilr in ((1, 0.0), (2, 0.5)):
             values = {row[0]: float(row[column].strip("*")) for row in rows}
@@ -87,23 +87,23 @@ def test_the_best_by_mean_and_by_rank(tmp_path):
     results = Results(results.protocol, scores, *list(vars(results).values())[2:])
     head, *rows = after(write_markdown(results, tmp_path / "page.md").read_text(), "## Tests over data sets")
     found = {(row[0], row[1]): (row[head.index("best mean")], row[head.index("best rank")]) for row in rows}
-    for measure in ("micro auroc", "hamming loss"):
-        assert found[measure, "ilr 0.0"] == ("RF_ET", "RF_ET")
-        assert found[measure, "ilr 0.5"] == ("CAFE", "RF_ET")
+    for measure in ("micro AUROC", "Hamming loss"):
+        assert found[measure, "ILR 0"] == ("RF_ET", "RF_ET")
+        assert found[measure, "ILR 0.5"] == ("CAFE", "RF_ET")
 
 
 def test_levels_that_are_numbers_and_words(tmp_path):
     results = made(factors={"missing": ["by label", 0.5, 0.0]})
     page = write_markdown(results, tmp_path / "page.md").read_text()
-    head, *rows = after(page, "micro auroc (")
-    assert head == ["method", "missing 0.0", "missing 0.5", "missing by label"]
+    head, *rows = after(page, "micro AUROC (")
+    assert head == ["method", "missing 0", "missing 0.5", "missing by label"]
     assert len(rows) == 3
 
 
 def test_every_data_set_has_mean_and_deviation(tmp_path):
     results = made()
     page = write_markdown(results, tmp_path / "page.md").read_text()
-    head, *rows = after(page, "<summary>hamming loss</summary>")
+    head, *rows = after(page, "<summary>Hamming loss</summary>")
     assert head == ["data set", "RF_ET", "CAFE", "SLCFOREST"]
     for row in rows:
         for method, text in zip(METHODS, row[1:]):

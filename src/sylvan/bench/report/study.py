@@ -1,17 +1,13 @@
 """What the parts of the report share: the results with what is computed from them, and words for them."""
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-
-from sylvan.bench import plots
 from sylvan.bench.statistics import (
     CompleteBlocks,
     Ranks,
@@ -24,6 +20,11 @@ from sylvan.bench.statistics import (
 from sylvan.pages.page import Picture, write_whole
 from sylvan.pages.words import NotHere, many, measure_name, slug
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sylvan.bench.plots import Style
+
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.
 LARGEST_SVG = 110_000
@@ -32,7 +33,7 @@ COSTS = {
     "seconds": ("Fit, CPU s", 2),
     "predict_seconds": ("Predict, CPU s", 3),
     "peak_mib": ("Peak memory, MiB", 0),
-    "model_mb": ("Model, MB", 2),
+    "model_mb": ("Pickled model, MB", 2),
     "n_layers": ("Layers", 1),
 }
 
@@ -64,9 +65,11 @@ class Study:
         return {key: f"{name} ({key})" if name in twice else name for key, name in names.items()}
 
     @cached_property
-    def styles(self) -> dict[str, plots.Style]:
+    def styles(self) -> dict[str, "Style"]:
         """Colour and marker of each method."""
-        return plots.method_styles(list(self.names.values()))
+        from sylvan.bench.plots import method_styles  # noqa: PLC0415 (matplotlib is slow to import)
+
+        return method_styles(list(self.names.values()))
 
     @cached_property
     def scores(self) -> pd.DataFrame:
@@ -121,13 +124,11 @@ class Study:
 
     @cached_property
     def levels(self) -> list[tuple[Any, ...]]:
-        """Values of the factors that occur together, in order; one empty tuple without factors."""
+        """Values of the factors that occur together, numbers before words; one empty tuple without factors."""
         if not self.factors:
             return [()]
-        found = self.scores[self.factors].drop_duplicates()
-        with contextlib.suppress(TypeError):  # values of several types have no order
-            found = found.sort_values(self.factors)
-        return [tuple(row) for row in found.itertuples(index=False)]
+        found = self.scores[self.factors].drop_duplicates().itertuples(index=False, name=None)
+        return sorted(found, key=lambda row: [(isinstance(level, str), level) for level in row])
 
     @cached_property
     def blocks(self) -> dict[str, CompleteBlocks]:
@@ -212,13 +213,15 @@ class Figures:
 
     folder: Path | None
 
-    def picture(self, name: str, figure: Figure, *, png: bool = False, dpi: int = 120) -> Picture:
+    def picture(self, name: str, figure: "Figure", *, png: bool = False, dpi: int = 120) -> Picture:
         """Return a figure for the page: as SVG if that is not too long, else as PNG."""
-        svg = plots.to_svg(figure) if self.folder is not None or not png else ""
+        from sylvan.bench.plots import to_png, to_svg  # noqa: PLC0415 (as above)
+
+        svg = to_svg(figure) if self.folder is not None or not png else ""
         if self.folder is not None:
             write_whole(self.folder / f"{slug(name)}.svg", svg.encode())
-            write_whole(self.folder / f"{slug(name)}.png", plots.to_png(figure, dpi=150))
-        data = plots.to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
+            write_whole(self.folder / f"{slug(name)}.png", to_png(figure, dpi=150))
+        data = to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
         return Picture(data, figure.get_figwidth() * 104)
 
 
