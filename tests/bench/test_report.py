@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from made_results import make_results
+from page_reader import EVIL, assert_harmless
 from sylvan.bench import plots
 from sylvan.bench.published import compare
 from sylvan.bench.report import scores as parts
@@ -379,6 +380,20 @@ def test_awkward_results_make_a_page(case, tmp_path):
         assert "<script>alert(1)</script>" in page.page
     if case == "same names":
         assert page.tables["cells"].rows[0][1:] == ["forest (rf_et)", "forest (cafe)", "other"]
+
+
+def test_hostile_names_stay_names(tmp_path):
+    names = dict(zip(("rf_et", "cafe", "sdf"), EVIL))
+    results = make_results(
+        datasets=EVIL, names=names, factors={f"f{EVIL[0]}": [0.5, 1.0], f"f{EVIL[2]}": EVIL[:2]}, failing=0.1
+    )
+    results.cells["error"] = EVIL[1] + "\n" + EVIL[3]
+    results.cells["machine"], results.command = EVIL[0], "\n".join(EVIL)
+    results.protocol.title, results.protocol.text, results.protocol.source = EVIL[0], "".join(EVIL), EVIL[1]
+    page = read(write_report(results, tmp_path / "page.html"))
+    assert_harmless(tmp_path / "page.html")
+    assert "could not be made" not in page.page
+    assert {"<script>alert(1)</script>", "{{7*7}} {% raw %} ${7*7}"} <= {row[0] for row in page.tables["cells"].rows}
 
 
 @pytest.mark.parametrize("case", ["nan values", "one method nan", "no rows at all", "no shared block", "no costs"])

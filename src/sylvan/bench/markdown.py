@@ -6,8 +6,10 @@ from typing import Any
 
 import pandas as pd
 
-from sylvan.bench.published import compare, published_figures
-from sylvan.bench.report.study import ALPHA, COSTS, Study, at, plain
+from sylvan.bench.report.cost import cost_tables
+from sylvan.bench.report.published_part import compared, gains
+from sylvan.bench.report.scores import score_tables
+from sylvan.bench.report.study import ALPHA, Study, at, plain
 from sylvan.bench.results import Results
 from sylvan.bench.statistics import (
     dataset_means,
@@ -15,11 +17,10 @@ from sylvan.bench.statistics import (
     greater_is_better,
     not_significantly_worse,
     ranks,
-    summarise,
     wilcoxon_pairs,
 )
-from sylvan.pages.page import Markup, Page, write_whole
-from sylvan.pages.words import direction, measure_name
+from sylvan.pages.page import Cell, Markup, Page, Table, write_whole
+from sylvan.pages.words import NotHere, direction, measure_name
 
 _TEMPLATES = Path(__file__).parent / "report" / "templates"
 Rows = list[list[Any]]
@@ -52,7 +53,8 @@ def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:
     study = Study(results)
     facts = {**_origin(study), **_data(study), **_costs(study)}
     if study.measures:
-        facts |= {"ranks": _ranks(study), "tests": _tests(study), "details": _details(study), **_means(study)}
+        facts |= {"ranks": _ranks(study), "tests": _tests(study), **_means(study)}
+        facts["details"] = [(name, *_written(table)) for name, table in score_tables(study)["tables"]]
         facts["published"] = _published(study)
     known = {"study": study, "ALPHA": ALPHA, "greater": greater_is_better}
     text = Page("", templates=_TEMPLATES, known=known).render("results.md", **facts)
@@ -164,46 +166,28 @@ def _means(study: Study) -> dict[str, Any]:
     return {"means": means, "one_level": one_level, "joined": joined if one_level else [], "directed_head": head}
 
 
-def _details(study: Study) -> list[tuple[str, list[str], Rows]]:
-    """Mean and deviation of every method on every data set."""
-    table, found = summarise(study.scores), []
-    deviation = table["sd"].map(lambda sd: "" if pd.isna(sd) else f" ± {sd:.3f}")
-    table["text"] = table["mean"].map("{:.3f}".format) + deviation
-    methods = [name for name in study.methods if name in set(table["method"])]
-    for measure in study.measures:
-        for level in study.levels:
-            part = at(table[table["measure"] == measure], study.factors, level)
-            if part.empty:
-                continue
-            wide = part.pivot_table(index="dataset", columns="method", values="text", aggfunc="first")
-            wide = wide.reindex(index=[name for name in study.datasets if name in wide.index], columns=methods)
-            title = ", ".join([measure_name(measure), *([_level_name(study, level)] if level else [])])
-            found.append((title, methods, [[name, *row] for name, row in zip(wide.index, wide.fillna("").to_numpy())]))
-    return found
+def _written(table: Table) -> tuple[list[Any], Rows]:
+    """Head and rows of a table of the report in HTML; the best are marked here too."""
+
+    def text(cell: Cell) -> str:
+        mark = "**" if "best" in cell.kind else "*" if "near" in cell.kind else ""
+        return f"{mark}{cell.text}{mark} {cell.small}".strip()
+
+    return [cell.text for cell in table.head], [[text(cell) for cell in row] for row in table.rows]
 
 
 def _published(study: Study) -> dict[str, Any] | None:
     if study.protocol.title.endswith("(quick)"):
         return None
     try:
-        cells = compare(study.results.scores, published_figures(study.protocol.name))
-    except ValueError:
+        cells = compared(study)
+    except NotHere:
         return None
-    if cells.empty:
-        return None
-    cells["method"] = cells["method"].map(lambda key: study.names.get(str(key), str(key)))
-    methods = [name for name in study.methods if name in set(cells["method"])]
-    rows = []
-    for method in methods:
-        part = cells[cells["method"] == method]
-        gain, known = part["gain"], part["sds"].dropna()
-        share = f"{int((known.abs() <= 2).sum())} of {len(known)}" if len(known) else ""
-        counts = [f"{int(mask.sum())} of {len(part)}" for mask in (gain > 0, gain >= -0.02)]
-        rows.append([method, f"{gain.mean():+.3f}", f"{gain.median():+.3f}", *counts, share])
-    gains = cells.pivot_table(index="method", columns="measure", values="gain", sort=False).reindex(methods)
-    measures = [name for name in study.measures if name in gains]
-    signed = [[name, *_formatted(row, "+.3f")] for name, row in zip(gains.index, gains[measures].to_numpy())]
-    return {"rows": rows, "measures": measures, "gains": signed}
+    by_measure = cells.pivot_table(index="method", columns="measure", values="gain", sort=False)
+    by_measure = by_measure.reindex([name for name in study.methods if name in by_measure.index])
+    measures = [name for name in study.measures if name in by_measure]
+    rows = [[name, *_formatted(row, "+.3f")] for name, row in zip(by_measure.index, by_measure[measures].to_numpy())]
+    return {"table": _written(gains(study, cells)), "measures": measures, "gains": rows}
 
 
 def _formatted(values: Any, form: str) -> list[str]:
@@ -211,7 +195,8 @@ def _formatted(values: Any, form: str) -> list[str]:
 
 
 def _costs(study: Study) -> dict[str, Any]:
-    done = study.cells[study.cells["status"] == "done"]
-    means = done.groupby("method")[list(COSTS)].mean().reindex(study.methods).dropna(how="all")
-    rows = [[name, *_formatted(row, ".3g")] for name, row in zip(means.index, means.to_numpy(dtype=float))]
-    return {"costs": rows, "cost_head": ["method", *(label for label, _ in COSTS.values())]}
+    try:
+        facts = cost_tables(study)
+    except NotHere:
+        return {"costs": None}
+    return {"costs": _written(facts["table"]), "shared": facts["shared"], "notes": facts["notes"]}

@@ -38,19 +38,9 @@ SHOWN, FOLDED = 20, 280
 class Cell:
     """One cell of a table.
 
-    Parameters
-    ----------
-    text : object
-        Contents; of a "bar", its length from 0 to 1.
-    kind : str, default=""
-        Classes: "number" (right-aligned), "best", "near", "good", "bad", "soft", "long", "wide", "code", "bar".
-    title : str, optional
-        What the pointer shows.
-    small : str, default=""
-        More in small letters.
-    folded : str, default=""
-        What is seen after a click: on `fold_title`, or on the text if there is none.
-    fold_title : str, default=""
+    `kind` is a list of classes: "number" (right-aligned), "best", "near", "good", "bad", "soft", "long", "wide",
+    "code", or "bar", whose text is its length from 0 to 1. The pointer shows `title`; `small` follows in small letters;
+    `folded` is seen after a click on `fold_title`, or on the text if there is none.
     """
 
     text: object
@@ -80,7 +70,7 @@ class Cell:
         return cls(text, f"{kind}{' long' * long}".strip(), title=None if text == str(value) else str(value))
 
 
-def number(value: float | None, digits: int = 3, kind: str = "") -> Cell:
+def number(value: Any, digits: int = 3, kind: str = "") -> Cell:
     """Make a cell of a number with a fixed number of decimals; a dash where there is none.
 
     Examples
@@ -93,14 +83,9 @@ def number(value: float | None, digits: int = 3, kind: str = "") -> Cell:
 
 @dataclass
 class Table:
-    """A table; the first cell of each row is its header, and rows with the same header belong together.
+    """A table of whatever `Cell.of` takes.
 
-    Parameters
-    ----------
-    head : sequence
-        Names of columns.
-    rows : iterable of sequences
-        Contents: whatever `Cell.of` takes.
+    The first cell of each row is its header, and rows with the same header belong together.
     """
 
     head: Sequence[Any]
@@ -130,15 +115,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture for a page, or the reason why there is none.
+    """A picture for a page: SVG as text, or PNG; of width 0, a sentence on why there is none.
 
-    Parameters
-    ----------
-    data : str or bytes
-        SVG as text, or PNG; with `width` 0, a sentence on why it is missing.
-    width : float
-        Greatest width on the screen, in CSS pixels. A narrow screen scrolls at three fifths of it, so that the
-        smallest letters can still be read.
+    `width` is the greatest on the screen, in CSS pixels. A narrow screen scrolls at three fifths of it, so that the
+    smallest letters can still be read.
     """
 
     data: str | bytes
@@ -179,18 +159,9 @@ def inline_svg(svg: str, prefix: str, *, alt: str, style: str = "") -> Markup:
 
 @dataclass
 class Page:
-    """A page under construction.
+    """A page under construction: a heading, a line below it, warnings, sections.
 
-    Parameters
-    ----------
-    title : str
-        Heading and title of the window.
-    subtitle : str, default=""
-        The line below the heading.
-    templates : path, optional
-        Folder of the templates of its sections.
-    known : mapping, optional
-        What all of them see.
+    `templates` is a folder of templates for its sections, `known` what all of them see, `top` more warnings.
 
     Examples
     --------
@@ -205,6 +176,7 @@ class Page:
     templates: Path | None = None
     known: Mapping[str, Any] = field(default_factory=dict)
     warnings: list[object] = field(default_factory=list)
+    top: Markup = field(default_factory=Markup)
     sections: list[tuple[str, str, Any]] = field(default_factory=list)
     _ids: dict[str, int] = field(default_factory=dict, repr=False)
     _counts: dict[str, int] = field(default_factory=dict, repr=False)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sylvan.measures import get_measure
@@ -90,6 +90,11 @@ def listing(items: Sequence[Any]) -> str:
     """
     *others, last = map(str, items) if items else [""]
     return " and ".join(filter(None, [", ".join(others), last]))
+
+
+def rows_of(frame: Any) -> Iterator[Any]:
+    """Give the rows of a table, their columns by name."""
+    yield from frame.itertuples(index=False)
 
 
 def slug(text: str) -> str:

@@ -15,7 +15,6 @@ from sylvan.labels.state import LabelState
 from sylvan.labels.suggestions import ALL
 from sylvan.labels.table import check_weak_labels
 from sylvan.measures import Measure
-from sylvan.pages.words import fixed, listing, measure_name
 
 #: Suggestions that are ranked if there are none.
 TOP = 50
@@ -50,12 +49,6 @@ class Findings:
         self.suggested = self.table.get("suggested", self.table["recorded"] * 0).to_numpy()
 
     @cached_property
-    def features(self) -> list[str]:
-        """Names of the features."""
-        names = getattr(self.model, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.model.n_features_in_)] if names is None else [str(name) for name in names]
-
-    @cached_property
     def measure(self) -> Measure:
         """What layers are scored by."""
         return make_plan(self.model, self.kind).measure
@@ -74,13 +67,6 @@ class Findings:
         c = self.table["frequency"].to_numpy(dtype=float)
         c = np.where((c > 0) & (self.recorded > 0), c, np.nan)
         return c if np.isfinite(c).any() else None
-
-    @property
-    def interval(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Low and high of the estimated c of each label, if it has an interval."""
-        if "low" not in self.table or (self.table["low"] == self.table["high"]).all():
-            return None
-        return self.table["low"].to_numpy(), self.table["high"].to_numpy()
 
     @cached_property
     def expected(self) -> np.ndarray:
@@ -159,12 +145,6 @@ class Given:
         numbers = all(isinstance(value, (int, float, np.number)) for value in pairs.values())
         return {name: float(value) for name, value in pairs.items()} if pairs and numbers else None
 
-    @property
-    def scores_in_words(self) -> str:
-        """The first few scores."""
-        scores = list((self.flat_scores or {}).items())[:3]
-        return listing([f"{measure_name(name)} {fixed(value)}" for name, value in scores])
-
 
 def _check_columns(name: str, frame: Any, columns: Sequence[str]) -> None:
     missing = [column for column in columns if frame is not None and column not in getattr(frame, "columns", ())]
@@ -174,43 +154,26 @@ def _check_columns(name: str, frame: Any, columns: Sequence[str]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class FeatureCounts:
-    """Numbers of features: all, numeric, with missing values, constant; and the share of values that are missing."""
-
-    n_rows: int
-    n: int
-    numeric: int
-    incomplete: int
-    constant: int
-    missing_share: float
-
-
-def count_features(X: Any) -> FeatureCounts:
+def count_features(X: Any) -> dict[str, Any]:
     """Count features by what they are like; a feature is constant if it has one value at most, beside missing ones.
 
     Examples
     --------
     >>> from sylvan.app.report.facts import count_features
     >>> count_features([[1.0, 2.0, 5.0], [1.0, float("nan"), 6.0]])
-    FeatureCounts(n_rows=2, n=3, numeric=3, incomplete=1, constant=2, missing_share=0.16666666666666666)
+    {'n_rows': 2, 'n': 3, 'numeric': 3, 'incomplete': 1, 'constant': 2, 'missing_share': 0.16666666666666666}
     """
-    if sparse.issparse(X):
-        columns = sparse.csc_array(X)
-        values = [columns.data[a:b] for a, b in zip(columns.indptr[:-1], columns.indptr[1:])]
-        # Zeros that are not stored are a value too.
-        values = [part if len(part) == X.shape[0] else np.append(part, 0) for part in values]
-        numeric = X.shape[1]
-        missing = np.array([np.isnan(part).sum() for part in values], dtype=int)
-        constant = sum(len(np.unique(part[~np.isnan(part)])) <= 1 for part in values)
-    else:
-        X = pd.DataFrame(X)
-        numeric = sum(pd.api.types.is_numeric_dtype(dtype) for dtype in X.dtypes)
-        missing = X.isna().sum().to_numpy()
-        constant = sum(_is_constant(X.iloc[:, j].dropna()) for j in range(X.shape[1]))
-    n_rows, n = X.shape
-    share = float(missing.sum() / (n_rows * n)) if n_rows * n else 0.0
-    return FeatureCounts(n_rows, n, numeric, int((missing > 0).sum()), constant, share)
+    frames: Any = pd.DataFrame
+    frame = frames.sparse.from_spmatrix(X) if sparse.issparse(X) else frames(X)
+    missing = frame.isna().to_numpy()
+    return {
+        "n_rows": len(frame),
+        "n": frame.shape[1],
+        "numeric": sum(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes),
+        "incomplete": int(missing.any(axis=0).sum()),
+        "constant": sum(_is_constant(frame.iloc[:, j].dropna()) for j in range(frame.shape[1])),
+        "missing_share": float(missing.mean()) if missing.size else 0.0,
+    }
 
 
 def _is_constant(column: pd.Series) -> bool:

@@ -1,7 +1,6 @@
 """The tables of the page about a fit, and what its templates need beside the findings."""
 
 import platform
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,26 +9,22 @@ import scipy
 import sklearn
 
 import sylvan
-from sylvan.app.report.facts import FEW, TOP, Findings, Given, Recovery, count_features, unknown_cells
+from sylvan.app.report.facts import FEW, TOP, Findings, Given, count_features, unknown_cells
 from sylvan.pages.page import Cell, Page, Table, number
-from sylvan.pages.words import brief, direction, fixed, many, measure_name, percent
+from sylvan.pages.words import brief, direction, fixed, many, measure_name, percent, rows_of
 
 _SUGGESTIONS, _BY_LABEL, _BEST_OF_LABEL = 100, 300, 3
 _RULES, _FEATURES = 20, 15
 _LONGEST_RULE, _LONGEST_VALUE = 400, 600
 
 
-def _rows(frame: pd.DataFrame) -> Iterator[Any]:
-    yield from frame.itertuples(index=False)
-
-
 def describe_data(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """Count features and unknown cells; warn of tables that are not those of the fit."""
     features = None if given.X is None else count_features(given.X)
-    if features and (features.n_rows, features.n) != (found.n_rows, found.model.n_features_in_):
+    if features and (features["n_rows"], features["n"]) != (found.n_rows, found.model.n_features_in_):
         page.warn(
-            f"The table of features given for this page has {many(features.n_rows, 'row')} and "
-            f"{many(features.n, 'feature')}; the model was fitted with {found.n_rows:,} and "
+            f"The table of features given for this page has {many(features['n_rows'], 'row')} and "
+            f"{many(features['n'], 'feature')}; the model was fitted with {found.n_rows:,} and "
             f"{found.model.n_features_in_:,}."
         )
         features = None
@@ -71,7 +66,7 @@ def describe_layers(page: Page, found: Findings, given: Given) -> dict[str, Any]
             *([line.imputed, line.active] if found.imputes else []),
             number(line.seconds, 1 if line.seconds >= 1 else 2),
         ]
-        for line in _rows(history)
+        for line in rows_of(history)
     ]
     return {"history": history, "kept": kept, "measure": name, "table": Table(head, rows)}
 
@@ -84,7 +79,7 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
             str(found.labels[j]),
             found.recorded[j],
             found.suggested[j],
-            Cell(_estimate(found, c, j), "number soft" if found.recorded[j] < FEW else "number"),
+            Cell(_estimate(found, c[j], j), "number soft" if found.recorded[j] < FEW else "number"),
             number(found.expected[j], 0),
         ]
         for j in np.lexsort([-found.recorded, -found.suggested])
@@ -111,11 +106,12 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
     }
 
 
-def _estimate(found: Findings, c: np.ndarray, j: int) -> str:
+def _estimate(found: Findings, c: float, j: int) -> str:
     """Return c of a label, with its interval if it has one."""
-    if found.interval is None or not np.isfinite(c[j]):
-        return fixed(c[j], 2)
-    return f"{fixed(c[j], 2)} ({fixed(found.interval[0][j], 2)} to {fixed(found.interval[1][j], 2)})"
+    if not np.isfinite(c) or "low" not in found.table or (found.table["low"] == found.table["high"]).all():
+        return fixed(c, 2)
+    low, high = found.table[["low", "high"]].iloc[j]
+    return f"{fixed(c, 2)} ({fixed(low, 2)} to {fixed(high, 2)})"
 
 
 def describe_calibration(page: Page, found: Findings, given: Given) -> dict[str, Any]:
@@ -139,7 +135,7 @@ def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str,
     head = ["Rank", "Row", found.kind_of_name.capitalize(), "Probability", *(["Layer"] if layers else [])]
     rows = [
         [rank, str(line.row), str(line.label), line.probability, *([_layer(line.layer)] if layers else [])]
-        for rank, line in enumerate(_rows(frame.head(_SUGGESTIONS)), start=1)
+        for rank, line in enumerate(rows_of(frame.head(_SUGGESTIONS)), start=1)
     ]
     facts = {"frame": frame, "source": source, "layers": layers, "table": Table(head, rows)}
     return facts | _best_of_labels(frame)
@@ -155,16 +151,16 @@ def _best_of_labels(frame: pd.DataFrame) -> dict[str, Any]:
     sizes = frame.groupby("code").size()
     best = frame[frame.groupby("code").cumcount() < _BEST_OF_LABEL]
     best = best.sort_values("code", kind="stable").head(_BY_LABEL)
-    rows = [[str(line.label), sizes[line.code], str(line.row), line.probability] for line in _rows(best)]
+    rows = [[str(line.label), sizes[line.code], str(line.row), line.probability] for line in rows_of(best)]
     table = Table(["Label", "Suggested in all", "Row", "Probability"], rows)
     return {"by_label": table, "n_labels": len(labels), "told": best["code"].nunique(), "best": _BEST_OF_LABEL}
 
 
 def describe_recovery(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """Tell how many known positives came back when they were hidden."""
-    if given.recovery is None:
+    if given.recovered is None:
         return {}
-    frame = Recovery.of(given.recovery).by_label
+    frame = given.recovered.by_label
     ranked = "median_rank" in frame.columns
     rows = [
         [
@@ -176,7 +172,7 @@ def describe_recovery(page: Page, found: Findings, given: Given) -> dict[str, An
             *([number(line.median_rank, 0)] if ranked else []),
             int(line.candidates),
         ]
-        for label, line in zip(frame.index, _rows(frame))
+        for label, line in zip(frame.index, rows_of(frame))
     ]
     head = ["Label", "Hidden", "Came back", "Share", "By chance", *(["Median rank"] if ranked else []), "Of cells"]
     return {"ranked": ranked, "table": Table(head, rows)}
@@ -187,7 +183,7 @@ def describe_rules(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     if found.rules is None:
         return {}
     best, rows = found.rules.head(_RULES), []
-    for name, line in zip(best.index, _rows(best)):
+    for name, line in zip(best.index, rows_of(best)):
         spelt = brief(found.model.expand_interaction(name), 3000) if "score of " in line.rule else ""
         rule = Cell(brief(line.rule, _LONGEST_RULE), "wide", folded=spelt, fold_title="spelt out" if spelt else "")
         says = Cell(brief(line.says, _LONGEST_RULE), "wide")
@@ -201,7 +197,8 @@ def describe_features(page: Page, found: Findings, given: Given) -> dict[str, An
     """Tell the features that the forests split by most."""
     shares = np.asarray(found.model.feature_importances_, dtype=float)
     order = [j for j in np.argsort(-shares, kind="stable")[:_FEATURES] if shares[j] > 0]
-    rows = [[found.features[j], _share(shares[j]), Cell(shares[j] / shares[order[0]], "bar")] for j in order]
+    names = getattr(found.model, "feature_names_in_", [f"x{j}" for j in range(len(shares))])
+    rows = [[str(names[j]), _share(shares[j]), Cell(shares[j] / shares[order[0]], "bar")] for j in order]
     return {"used": int((shares > 0).sum()), "n": len(shares), "table": Table(["Feature", "Importance", ""], rows)}
 
 
@@ -210,7 +207,7 @@ def describe_scores(page: Page, found: Findings, given: Given) -> dict[str, Any]
     if given.scores is None:
         return {}
     if given.flat_scores is not None:
-        rows = [[measure_name(name), value, direction(str(name))] for name, value in given.flat_scores.items()]
+        rows = [[measure_name(name), value, Cell(direction(str(name)))] for name, value in given.flat_scores.items()]
         return {"table": Table(["Measure", "Value", "Direction"], rows)}
     frame = pd.DataFrame(given.scores)
     rows = [

@@ -6,7 +6,10 @@ written all the same.
 """
 
 import os
+from collections.abc import Callable
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +75,11 @@ def write_report(
     subtitle = f"Protocol {getattr(study.protocol, 'name', '?')}, {study.counts}"
     known = {"study": study, "ALPHA": ALPHA, "arrow": arrow, "greater": greater_is_better}
     page = Page(f"{title}: report", subtitle, Path(__file__).parent / "templates", known)
-    page.warnings.extend(warnings(study))
+    page.top = page.attempt("The warnings", lambda: page.render("warnings.html", **warnings(study)))
     against = partial(published_tables, published=published)
-    last = ("Comparison with published figures", (("The comparison", "published.html", against),))
-    for heading, parts in (*_SECTIONS, last):
-        made = [_make(page, what, template, partial(facts, study, figures)) for what, template, facts in parts]
+    last: _Part = ("Comparison with published figures", "The comparison", "published.html", against)
+    for heading, parts in groupby((*_PARTS, last), key=itemgetter(0)):
+        made = [_make(page, what, template, partial(facts, study, figures)) for _, what, template, facts in parts]
         page.section(heading, Markup("\n").join(made))
     return page.write(path)
 
@@ -89,28 +92,20 @@ def _make(page: Page, what: str, template: str, facts: Any) -> Markup:
         return page.note(reason)
 
 
-_SECTIONS = (
-    (
-        "What was run",
-        (
-            ("The description", "description.html", description),
-            ("The table of cells", "progress.html", progress),
-            ("The table of failures", "failures.html", failures),
-        ),
-    ),
-    (
-        "Summary",
-        (
-            ("The table of ranks", "ranks.html", rank_table),
-            ("The box plots", "boxes.html", boxes),
-            ("The critical-difference diagrams", "diagrams.html", diagrams),
-            ("The table of Friedman's tests", "friedman.html", friedman_table),
-            ("The tables of Wilcoxon's tests", "wilcoxon.html", wilcoxon_tables),
-            ("The comparison with a control", "controls.html", control_tables),
-        ),
-    ),
-    ("Scores", (("The tables of scores", "scores.html", score_tables),)),
-    ("Scores against factors", (("The lines", "factors.html", factor_lines),)),
-    ("Score per layer", (("The lines", "layers.html", layer_lines),)),
-    ("Cost", (("The scatter", "cost_figure.html", cost_figure), ("The tables", "cost.html", cost_tables))),
+_Part = tuple[str, str, str, Callable[..., dict[str, Any]]]
+_PARTS: tuple[_Part, ...] = (
+    ("What was run", "The description", "description.html", description),
+    ("What was run", "The table of cells", "progress.html", progress),
+    ("What was run", "The table of failures", "failures.html", failures),
+    ("Summary", "The table of ranks", "ranks.html", rank_table),
+    ("Summary", "The box plots", "boxes.html", boxes),
+    ("Summary", "The critical-difference diagrams", "diagrams.html", diagrams),
+    ("Summary", "The table of Friedman's tests", "friedman.html", friedman_table),
+    ("Summary", "The tables of Wilcoxon's tests", "wilcoxon.html", wilcoxon_tables),
+    ("Summary", "The comparison with a control", "controls.html", control_tables),
+    ("Scores", "The tables of scores", "scores.html", score_tables),
+    ("Scores against factors", "The lines", "factors.html", factor_lines),
+    ("Score per layer", "The lines", "layers.html", layer_lines),
+    ("Cost", "The scatter", "cost_figure.html", cost_figure),
+    ("Cost", "The tables", "cost.html", cost_tables),
 )

@@ -32,7 +32,7 @@ def _shared_costs(study: Study) -> pd.DataFrame:
     return done[done.groupby(place)["method"].transform("nunique") == methods] if len(done) else done
 
 
-def cost_tables(study: Study, _: Figures) -> dict[str, Any]:
+def cost_tables(study: Study, _: Figures | None = None) -> dict[str, Any]:
     """Tell time, memory and size, of each method and on each data set."""
     done = study.cells[study.cells["status"] == "done"]
     if done.empty:

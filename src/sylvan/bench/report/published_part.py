@@ -13,44 +13,56 @@ from sylvan.pages.page import Cell, Table, number
 from sylvan.pages.words import NotHere, fixed
 
 
-def published_tables(study: Study, figures: Figures, published: pd.DataFrame | None) -> dict[str, Any]:
-    """Compare with published figures, if there are any for these cells."""
-    if published is None:
-        try:
-            published = published_figures(str(study.protocol.name))
-        except ValueError:
-            raise NotHere(f"No published figures are known for protocol {study.protocol.name!s}.") from None
-    cells = compare(study.results.scores, published) if len(study.scores) else pd.DataFrame()
+def compared(study: Study, published: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Our cells that have a published counterpart, with printed names."""
+    try:
+        published = published_figures(str(study.protocol.name)) if published is None else published
+    except ValueError:
+        raise NotHere(f"No published figures are known for protocol {study.protocol.name!s}.") from None
+    try:
+        cells = compare(study.results.scores, published) if len(study.scores) else pd.DataFrame()
+    except ValueError as error:
+        raise NotHere(f"The published figures cannot be compared: {error}.") from None
     if cells.empty:
         raise NotHere("No cell of these results has a published counterpart.")
     names = cells["method"].map(lambda key: study.names.get(str(key), str(key)))
-    cells = cells.assign(method=names, dataset=cells["dataset"].map(str))
+    return cells.assign(method=names, dataset=cells["dataset"].map(str))
+
+
+def published_tables(study: Study, figures: Figures, published: pd.DataFrame | None) -> dict[str, Any]:
+    """Compare with published figures, if there are any for these cells."""
+    cells = compared(study, published)
     parts = {measure: cells[cells["measure"] == measure] for measure in study.measures}
     parts = {measure: part for measure, part in parts.items() if len(part)}
     renamed = {"theirs": "published", "ours": "here"}
-    figure = plots.published_scatter({arrow(m): part.rename(columns=renamed) for m, part in parts.items()}, study.styles)
+    figure = plots.published_scatter(
+        {arrow(m): part.rename(columns=renamed) for m, part in parts.items()}, study.styles
+    )
     known = cells["sds"].dropna()
     return {
         "cells": cells,
         "within": (known.abs() <= 2).mean() if len(known) else None,
         "sources": ", ".join(dict.fromkeys(cells["source"].dropna().map(str))),
-        "table": _by_method(study, cells),
+        "table": gains(study, cells),
         "picture": figures.picture("published", figure, png=True),
         "measures": [(measure, _cell_by_cell(study, part)) for measure, part in parts.items()],
     }
 
 
-def _by_method(study: Study, cells: pd.DataFrame) -> Table:
+def gains(study: Study, cells: pd.DataFrame) -> Table:
+    """How far each method is from the published figures."""
     rows = []
     for method in [*study.methods, None]:
         part = cells if method is None else cells[cells["method"] == method]
         if len(part):
-            known = part["sds"].dropna()
-            within, above, below = (int(mask.sum()) for mask in (known.abs() <= 2, known > 2, known < -2))
+            gain, known = part["gain"], part["sds"].dropna()
+            masks = (gain > 0, gain >= -0.02, known.abs() <= 2, known > 2, known < -2)
+            better, near, within, above, below = (int(mask.sum()) for mask in masks)
             share = number(100 * within / len(known) if len(known) else None, 0)
-            rows.append([method or "all", len(part), len(known), within, above, below, share, part["gain"].mean()])
-    names = ["Cells", "with a deviation", "within 2 sd", "better by more", "worse by more", "within, %", "Mean gain"]
-    return Table(["Method", *names], rows)
+            counts = [len(part), better, near, len(known), within, above, below]
+            rows.append([method or "all", gain.mean(), gain.median(), *counts, share])
+    head = ["Method", "Mean gain", "Median gain", "Cells", "better", "not worse by more than 0.02", "with a deviation"]
+    return Table([*head, "within 2 sd", "better by more", "worse by more", "within, %"], rows)
 
 
 def _cell_by_cell(study: Study, cells: pd.DataFrame) -> Table:

@@ -15,7 +15,7 @@ from sylvan.pages.page import Cell, Table, number
 from sylvan.pages.words import NotHere, fixed, measure_name
 
 
-def score_tables(study: Study, _: Figures) -> dict[str, Any]:
+def score_tables(study: Study, _: Figures | None = None) -> dict[str, Any]:
     """Tell means and deviations on every data set."""
     if not study.measures:
         raise NotHere("There are no scores.")

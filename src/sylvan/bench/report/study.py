@@ -1,13 +1,16 @@
 """What the parts of the report share: the results with what is computed from them, and words for them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+
+from sylvan.bench.plots import Style, method_styles, to_png, to_svg
 from sylvan.bench.statistics import (
     CompleteBlocks,
     Ranks,
@@ -19,11 +22,6 @@ from sylvan.bench.statistics import (
 )
 from sylvan.pages.page import Picture, write_whole
 from sylvan.pages.words import NotHere, many, measure_name, slug
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from sylvan.bench.plots import Style
 
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.
@@ -38,21 +36,14 @@ COSTS = {
 }
 
 
-@dataclass
 class Study:
     """Results with printed names of methods, and what several sections compute from them."""
 
-    results: Any
-    protocol: Any = field(init=False)
-    _wide: dict[tuple[str, tuple[Any, ...]], pd.DataFrame] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self.protocol = self.results.protocol
-
-    @cached_property
-    def factors(self) -> list[str]:
-        """Names of the factors."""
-        return [str(name) for name in self.protocol.factors]
+    def __init__(self, results: Any) -> None:
+        self.results, self.protocol = results, results.protocol
+        self.factors = [str(name) for name in self.protocol.factors]
+        self.repeat = str(getattr(self.protocol, "repeat_name", "") or "repeat")
+        self._wide: dict[tuple[str, tuple[Any, ...]], pd.DataFrame] = {}
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -65,23 +56,19 @@ class Study:
         return {key: f"{name} ({key})" if name in twice else name for key, name in names.items()}
 
     @cached_property
-    def styles(self) -> dict[str, "Style"]:
+    def styles(self) -> dict[str, Style]:
         """Colour and marker of each method."""
-        from sylvan.bench.plots import method_styles  # noqa: PLC0415 (matplotlib is slow to import)
-
         return method_styles(list(self.names.values()))
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """Finite scores; an infinite one is no score either."""
-        frame = self._frame(self.results.scores, ["repeat", "method", "measure", "value"])
-        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float})
+        return self._frame(self.results.scores, ["repeat", "method", "measure", "value"])
 
     @cached_property
     def layers(self) -> pd.DataFrame:
         """Scores per layer, with printed names."""
-        frame = self._frame(self.results.layers, ["repeat", "method", "measure", "layer", "value"])
-        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float})
+        return self._frame(self.results.layers, ["repeat", "method", "measure", "layer", "value"])
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -99,10 +86,9 @@ class Study:
         wanted = ["dataset", *self.factors, *columns]
         rest = [name for name in frame.columns if name not in wanted and columns[-1] != "value"]
         frame = frame.reindex(columns=[*wanted, *rest])
-        return frame.assign(
-            dataset=frame["dataset"].map(str),
-            method=frame["method"].map(lambda key: self.names.get(str(key), str(key))),
-        )
+        names = frame["method"].map(lambda key: self.names.get(str(key), str(key)))
+        frame = frame.assign(dataset=frame["dataset"].map(str), method=names)
+        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float}) if "value" in frame else frame
 
     @cached_property
     def methods(self) -> list[str]:
@@ -170,11 +156,6 @@ class Study:
         if len(self.levels) > 1:
             yield ["all"] * len(self.factors), self.pooled(measure), self.tests[measure, None]
 
-    @cached_property
-    def repeat(self) -> str:
-        """What a repeat is called."""
-        return str(getattr(self.protocol, "repeat_name", "") or "repeat")
-
     @property
     def counts(self) -> str:
         """What is compared, in numbers."""
@@ -213,10 +194,8 @@ class Figures:
 
     folder: Path | None
 
-    def picture(self, name: str, figure: "Figure", *, png: bool = False, dpi: int = 120) -> Picture:
+    def picture(self, name: str, figure: Figure, *, png: bool = False, dpi: int = 120) -> Picture:
         """Return a figure for the page: as SVG if that is not too long, else as PNG."""
-        from sylvan.bench.plots import to_png, to_svg  # noqa: PLC0415 (as above)
-
         svg = to_svg(figure) if self.folder is not None or not png else ""
         if self.folder is not None:
             write_whole(self.folder / f"{slug(name)}.svg", svg.encode())

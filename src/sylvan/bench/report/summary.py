@@ -18,7 +18,7 @@ from sylvan.bench.statistics import (
     paired_t,
 )
 from sylvan.pages.page import Cell, Table, number
-from sylvan.pages.words import DASH, MINUS, fixed
+from sylvan.pages.words import DASH, MINUS, fixed, rows_of
 
 
 def rank_table(study: Study, _: Figures) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _groups(tests: pd.DataFrame, methods: Sequence[str]) -> list[list[str]]:
     if tests.empty or not (tests["smallest_p"] < ALPHA).any():
         return []
     friends: dict[str, set[str]] = {name: set() for name in methods}
-    for row in _rows(tests):
+    for row in rows_of(tests):
         if not row.p_adjusted < ALPHA:
             friends[row.method_a].add(row.method_b)
             friends[row.method_b].add(row.method_a)
@@ -89,10 +89,6 @@ def _cliques(group: set[str], more: set[str], done: set[str], friends: Mapping[s
     for name in sorted(more - friends[pivot]):
         yield from _cliques(group | {name}, more & friends[name], done & friends[name], friends)
         more, done = more - {name}, done | {name}
-
-
-def _rows(frame: pd.DataFrame) -> Iterator[Any]:
-    yield from frame.itertuples()
 
 
 def diagrams(study: Study, figures: Figures) -> dict[str, Any]:
@@ -117,14 +113,14 @@ def diagrams(study: Study, figures: Figures) -> dict[str, Any]:
 def friedman_table(study: Study, _: Figures) -> dict[str, Any]:
     """Tell Friedman's tests."""
     study.need_two()
-    rows = []
+    rows: list[list[Any]] = []
     for measure in study.ranks:
         for where, wide, _tests in study.places(measure):
             test = friedman(wide, greater_is_better=greater_is_better(measure))
-            cells = [test.statistic, _p_cell(test.p), test.f_statistic, _p_cell(test.f_p), test.reason]
+            cells = [test.statistic, _p_cell(test.p), test.f_statistic, _p_cell(test.f_p), Cell(test.reason, "wide")]
             rows.append([arrow(measure), *where, test.n_datasets, test.n_methods, *cells])
     head = study.head("Measure", "Data sets", "Methods", "χ²", "p", "F", "p of F", "Note")
-    if not any(row[-1] for row in rows):
+    if not any(row[-1].text for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
     return {"table": Table(head, rows)}
 
@@ -150,15 +146,15 @@ def wilcoxon_tables(study: Study, _: Figures) -> dict[str, Any]:
 def _wins(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[Cell]:
     """Rivals that each method beats, and rivals that beat it."""
     sure = tests[tests["p_adjusted"] < ALPHA] if len(tests) else tests
-    a_better = [(row.effect > 0) == greater_is_better(measure) for row in _rows(sure)]
-    won = [row.method_a if better else row.method_b for row, better in zip(_rows(sure), a_better)]
-    lost = [row.method_b if better else row.method_a for row, better in zip(_rows(sure), a_better)]
+    a_better = [(row.effect > 0) == greater_is_better(measure) for row in rows_of(sure)]
+    won = [row.method_a if better else row.method_b for row, better in zip(rows_of(sure), a_better)]
+    lost = [row.method_b if better else row.method_a for row, better in zip(rows_of(sure), a_better)]
     return [Cell(f"{won.count(name)} : {lost.count(name)}", "number") for name in methods]
 
 
 def _p_matrix(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[list[object]]:
     sign, found = 1 if greater_is_better(measure) else -1, {}
-    for row in _rows(tests):
+    for row in rows_of(tests):
         found[row.method_a, row.method_b] = (row.p_adjusted, sign * row.effect)
         found[row.method_b, row.method_a] = (row.p_adjusted, -sign * row.effect)
     rows: list[list[object]] = []
@@ -187,7 +183,7 @@ def control_tables(study: Study, _: Figures) -> dict[str, Any]:
             continue
         test = bonferroni_dunn(wide, control, ALPHA, greater_is_better=upwards)
         rows = []
-        for row in _rows(test.table):
+        for row in rows_of(test.table):
             t = paired_t(wide, control, row.method)
             interval = f"{fixed(t.low)} to {fixed(t.high)}" if np.isfinite(t.low) else DASH
             cells = [number(row.average_rank, 2), number(row.difference, 2), _p_cell(row.p_adjusted)]
