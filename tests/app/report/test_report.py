@@ -100,7 +100,7 @@ def test_two_classes(digits, tmp_path, drawn):
     assert "to tell 2 classes apart from 250 rows" in page.sections["Summary"]
     assert f"Of {n_ill} rows of class “<ill>” that may be of class “well”" in page.sections["Summary"]
     assert page.tables["labels"][0][0] == "Class"
-    assert page.rows("labels")[0][:3] == ["well", str(n_well), str(model._fitted.labels.imputed.sum())]
+    assert page.rows("labels")[0][:3] == ["well", str(n_well), str(model.labels_.state.imputed.sum())]
     assert page.warnings == []
     assert "could not be" not in page.text
 
@@ -154,7 +154,7 @@ def test_calibrated_models_say_what_is_probable(calibrated, digits, tmp_path, dr
     share = f"({100 * len(known) / n_zero:.0f} %) are probably present."
     assert f"{cells} {share}" in page.sections["Summary"]
     assert f"{cells} are more probably present than not: these are suggested." in page.sections["Labels found missing"]
-    assert f"Estimate of c: {calibrated._fitted.labels.details.reason}." in page.sections["Labels found missing"]
+    assert f"Estimate of c: {calibrated.labels_.counts.frequency.reason}." in page.sections["Labels found missing"]
     assert "left out at random" in page.sections["Summary"]
     assert "confirm each other" not in page.text  # nothing was filled in between layers
     assert "by-layer" not in page.tables
@@ -261,7 +261,7 @@ def test_losses_and_excess_are_told(filled, tmp_path, monkeypatch):
 
 
 def test_a_loaded_model_has_the_same_page(filled, tmp_path):
-    filled.save(tmp_path / "m.sylvan")
+    filled.save(tmp_path / "m.sylvan", findings=True)
     pages = [
         write_report(model, tmp_path / "p.html").read_text() for model in (filled, sylvan.load(tmp_path / "m.sylvan"))
     ]

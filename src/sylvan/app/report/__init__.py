@@ -98,7 +98,7 @@ def write_report(
 
 def _subtitle(found: Findings) -> str:
     labels = many(len(found.labels), "label")
-    if not found.multilabel:
+    if not found.form.has_labels:
         labels = many(len(found.model.classes_), "class", "classes")
     sizes = [many(found.n_rows, "row"), many(found.model.n_features_in_, "feature"), labels]
     return ", ".join([*sizes, many(found.model.n_layers_, "layer")])

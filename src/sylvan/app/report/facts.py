@@ -10,10 +10,9 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan.cascade.growth import make_plan
-from sylvan.labels.state import LabelState
+from sylvan.cascade.plan import make_plan
 from sylvan.labels.suggestions import ALL
-from sylvan.labels.table import check_weak_labels
+from sylvan.labels.table import read_targets
 from sylvan.measures import Measure
 
 #: Suggestions that are ranked if there are none.
@@ -27,31 +26,25 @@ class Findings:
 
     def __init__(self, model: Any) -> None:
         check_is_fitted(model)
-        if not all(hasattr(model, name) for name in ("history_", "n_layers_", "_fitted")):
+        if not hasattr(model, "history_") or not hasattr(type(model), "labels_"):
             raise TypeError(
                 f"A report is made of a fitted DeepForestClassifier, such as sylvan.slcforest(), got {model!r}."
             )
-        self.model = model
-        known = model._fitted  # noqa: SLF001 (the same package: what has no public name)
-        self.kind: str = known.kind  # "multilabel", "multiclass" or "binary"
-        self.state: LabelState = known.labels  # after the last layer that was kept
-        self.labels: list[Any] = list(known.label_names)  # of two classes, the second alone
-        self.calibrated: bool = known.calibration is not None  # P(present), recorded or not
-        self.imputes: bool = getattr(known.impute, "imputes", True)
-        self.about_bound: str = getattr(known.impute, "about_bound", "")
+        known, impute = model.labels_, model.decider_.impute
+        self.model, self.form, self.state = model, known.form, known.state
+        self.labels: list[Any] = known.label_names  # of two classes, the second alone
+        self.calibrated: bool = known.grown.calibrated  # probabilities are P(present), recorded or not
+        self.score: float = known.grown.score  # of the last layer that was kept
+        self.measure: Measure = make_plan(model, known.form).measure
+        self.imputes: bool = getattr(impute, "imputes", True)
+        self.about_bound: str = getattr(impute, "about_bound", "")
         # c is estimated anew in each layer, so that it is the share that the last layer learnt from.
-        self.reestimates: bool = getattr(known.impute, "reestimates", False)
-        self.multilabel = self.kind == "multilabel"
-        self.kind_of_name = "label" if self.multilabel else "class"
-        self.n_rows, self.n_candidates = len(self.state.observed), int(self.state.candidates.sum())
+        self.reestimates: bool = getattr(impute, "reestimates", False)
+        self.reason = "" if known.counts.frequency is None else known.counts.frequency.reason
+        self.n_rows, self.n_candidates = len(known.recorded), int(known.state.candidates.sum())
         self.table: pd.DataFrame = model.summary().labels
         self.recorded = self.table["recorded"].to_numpy()
-        self.suggested = self.table.get("suggested", self.table["recorded"] * 0).to_numpy()
-
-    @cached_property
-    def measure(self) -> Measure:
-        """What layers are scored by."""
-        return make_plan(self.model, self.kind).measure
+        self.suggested = known.suggested.sum(axis=0)
 
     @cached_property
     def imputed_by_layer(self) -> np.ndarray:
@@ -94,15 +87,10 @@ class Findings:
         return 0 if self.frequency is None else int(((self.recorded < FEW) & np.isfinite(self.frequency)).sum())
 
     @property
-    def score(self) -> float:
-        """Score of the last layer that was kept."""
-        return float(self.model.history_["score"].iloc[self.model.n_layers_ - 1])
-
-    @property
     def lost(self) -> float:
         """How much worse the last layer that was kept scores than the first; negative if it is better."""
-        lost = float(self.model.history_["score"].iloc[0]) - self.score
-        return lost if self.measure.greater_is_better else -lost
+        first, last = self.model.history_["score"].iloc[[0, self.model.n_layers_ - 1]]
+        return float(first - last if self.measure.greater_is_better else last - first)
 
     @cached_property
     def rules(self) -> pd.DataFrame | None:
@@ -184,10 +172,10 @@ def _is_constant(column: pd.Series) -> bool:
 
 def unknown_cells(found: Findings, Y: Any) -> np.ndarray | None:
     """Return the unknown cells of each label in Y; None if Y is not the table that the model was fitted with."""
-    unknown = check_weak_labels(Y, found.model.unknown_label, trust_zeros=True)
-    if not np.array_equal(unknown.observed, found.state.observed):
+    targets = read_targets(Y, found.model.unknown_label)
+    if not np.array_equal(targets.recorded, found.state.observed):
         return None
-    return np.asarray(unknown.candidates.sum(axis=0)) * found.multilabel
+    return np.zeros(len(found.labels), int) if targets.unknown is None else targets.unknown.sum(axis=0)
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ def describe_data(page: Page, found: Findings, given: Given) -> dict[str, Any]:
 def _counts_table(found: Findings, unknown: np.ndarray | None) -> Table:
     names, counts, order = found.labels, found.recorded, np.argsort(-found.recorded, kind="stable")
     head = ["Label", "Recorded positives", "Share of rows"]
-    if not found.multilabel:
+    if not found.form.has_labels:
         names = list(found.model.classes_)
-        counts = counts if found.kind == "multiclass" else np.array([found.n_rows - counts[0], *counts])
+        counts = counts if found.form.has_many_classes else np.array([found.n_rows - counts[0], *counts])
         head, order, unknown = ["Class", "Rows", "Share"], np.arange(len(names)), None
     shown = unknown is not None and unknown.any()
     rows = [
@@ -84,7 +84,7 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
         ]
         for j in np.lexsort([-found.recorded, -found.suggested])
     ]
-    head = [found.kind_of_name.capitalize(), "Recorded", "Suggested", "c", "Estimated total"]
+    head = [found.form.noun.capitalize(), "Recorded", "Suggested", "c", "Estimated total"]
     layers = [f"Layer {i}" for i in range(1, found.model.n_layers_ + 1)]
     by_layer = [
         [str(found.labels[j]), *found.imputed_by_layer[j]]
@@ -117,13 +117,13 @@ def _estimate(found: Findings, c: float, j: int) -> str:
 def describe_calibration(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """Compare probabilities with what was recorded."""
     proba = found.model.oos_proba_
-    mean = float(np.mean(proba[:, 1] if found.kind == "binary" else proba))
+    mean = float(np.mean(proba[:, 1] if found.form.has_two_classes else proba))
     return {"mean": mean, "recorded": found.state.observed.mean()}
 
 
 def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """List the most probable missing labels, over all and by label."""
-    if found.kind == "multiclass" or (given.suggestions is None and not found.n_candidates):
+    if found.form.has_many_classes or (given.suggestions is None and not found.n_candidates):
         return {"frame": pd.DataFrame()}  # the template says why
     if given.suggestions is not None:
         frame, source = given.suggestions.sort_values("probability", ascending=False, kind="stable"), "given"
@@ -132,7 +132,7 @@ def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str,
     else:
         frame, source = found.model.suggest_labels(top=TOP), "ranked"
     layers = "layer" in frame and bool(frame["layer"].notna().any())
-    head = ["Rank", "Row", found.kind_of_name.capitalize(), "Probability", *(["Layer"] if layers else [])]
+    head = ["Rank", "Row", found.form.noun.capitalize(), "Probability", *(["Layer"] if layers else [])]
     rows = [
         [rank, str(line.row), str(line.label), line.probability, *([_layer(line.layer)] if layers else [])]
         for rank, line in enumerate(rows_of(frame.head(_SUGGESTIONS)), start=1)
