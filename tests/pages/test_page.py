@@ -75,7 +75,7 @@ def test_titles_warnings_sections_and_captions_are_escaped(text, tmp_path):
     page.warn(text)
     facts = {"text": text, "body": Table([text, text], [[text, Cell(text, folded=text)]]), "picture": Picture(DOT, 9)}
     page.section(text, page.render("mine.html", **facts))
-    page.section(text, page.attempt(text, lambda: 1 / 0))
+    page.section(text, page.attempt(text, "mine.html", lambda: 1 / 0))
     assert_harmless(page.write(tmp_path / "page.html"))
     assert text.strip() in "".join(parse(page.html()).data)
 
@@ -177,16 +177,17 @@ def test_inline_svg_keeps_ids_apart():
     assert 'viewBox="0 0 4 5"' in html
 
 
-def test_warnings_come_first_and_parts_that_fail_say_so(caplog):
-    page = Page("t")
-    page.section("One", page.attempt("The part", lambda: [][1]))
+def test_warnings_come_first_and_parts_that_fail_say_so(caplog, tmp_path):
+    (tmp_path / "mine.html").write_text("{{ not_here('no\n reason') }}")
+    page = Page("t", templates=tmp_path)
+    page.section("One", page.attempt("The part", "page.html", lambda: [][1]))
     page.warn("careful & slow")
     html = page.html()
     assert html.index("careful &amp; slow") < html.index("<nav")
     assert '<p class="note">The part could not be made (IndexError: list index out of range).</p>' in html
     assert "The part could not be made" in caplog.text
     with pytest.raises(NotHere, match="no reason"):
-        page.attempt("x", lambda: page._templates.from_string("{{ not_here('no\n reason') }}").render())
+        page.attempt("x", "mine.html", dict)
 
 
 def test_a_name_that_is_missing_in_a_template_is_an_error(make):

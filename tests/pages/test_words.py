@@ -5,7 +5,7 @@ import re
 from hypothesis import given as given_values
 from hypothesis import strategies as st
 
-from sylvan.pages.words import brief, direction, fixed, many, measure_name, percent, slug
+from sylvan.pages.words import brief, direction, fixed, listing, many, measure_name, percent, slug
 
 
 @given_values(st.floats(0, 1))
@@ -34,6 +34,10 @@ def test_nouns():
 def test_numbers():
     values = [1, 0.12345, -0.0004, -2.5, float("nan"), None, float("inf")]
     assert [fixed(v) for v in values] == ["1.000", "0.123", "0.000", "\u22122.500", "\u2013", "\u2013", "∞"]
+
+
+def test_lists_of_words():
+    assert [listing(items) for items in ([], ["a"], ["a", "b"], ["a", "b", 3])] == ["", "a", "a and b", "a, b and 3"]
 
 
 def test_slug():

@@ -51,11 +51,10 @@ def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:
     '# Protocol A: Weak labels (quick)'
     """
     study = Study(results)
-    facts = {**_origin(study), **_data(study), **_costs(study)}
+    facts = _origin(study) | _data(study) | _costs(study)
     if study.measures:
-        facts |= {"ranks": _ranks(study), "tests": _tests(study), **_means(study)}
+        facts |= _ranks(study) | _means(study) | _published(study) | {"tests": _tests(study)}
         facts["details"] = [(name, *_written(table)) for name, table in score_tables(study)["tables"]]
-        facts["published"] = _published(study)
     known = {"study": study, "ALPHA": ALPHA, "greater": greater_is_better}
     text = Page("", templates=_TEMPLATES, known=known).render("results.md", **facts)
     return write_whole(path, (text.rstrip() + "\n").encode())
@@ -100,7 +99,7 @@ def _ranks(study: Study) -> dict[str, Any]:
     measures = [name for name in study.measures if name in overall]
     overall = overall.loc[overall[measures].mean(axis=1).sort_values(kind="stable").index, measures]
     best = overall.round(2) == overall.round(2).min()
-    return {"measures": measures, "n_dropped": found.n_dropped, "rows": _marked(overall, best, 2)}
+    return {"ranked": measures, "n_dropped": found.n_dropped, "ranks": _marked(overall, best, 2)}
 
 
 def _marked(table: pd.DataFrame, best: pd.DataFrame, digits: int) -> Rows:
@@ -176,18 +175,16 @@ def _written(table: Table) -> tuple[list[Any], Rows]:
     return [cell.text for cell in table.head], [[text(cell) for cell in row] for row in table.rows]
 
 
-def _published(study: Study) -> dict[str, Any] | None:
-    if study.protocol.title.endswith("(quick)"):
-        return None
+def _published(study: Study) -> dict[str, Any]:
     try:
         cells = compared(study)
     except NotHere:
-        return None
+        return {"published": None}
     by_measure = cells.pivot_table(index="method", columns="measure", values="gain", sort=False)
     by_measure = by_measure.reindex([name for name in study.methods if name in by_measure.index])
     measures = [name for name in study.measures if name in by_measure]
     rows = [[name, *_formatted(row, "+.3f")] for name, row in zip(by_measure.index, by_measure[measures].to_numpy())]
-    return {"table": _written(gains(study, cells)), "measures": measures, "gains": rows}
+    return {"published": _written(gains(study, cells)), "compared": measures, "gains": rows}
 
 
 def _formatted(values: Any, form: str) -> list[str]:

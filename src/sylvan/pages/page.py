@@ -205,10 +205,10 @@ class Page:
         """Return a template filled with facts."""
         return Markup(self._templates.get_template(template).render(facts))
 
-    def attempt(self, what: str, make: Callable[[], Markup]) -> Markup:
+    def attempt(self, what: str, template: str, describe: Callable[[], Mapping[str, Any]]) -> Markup:
         """Make a part of the page; if it fails, a sentence says so and the rest of the page is written all the same."""
         try:
-            return make()
+            return self.render(template, **describe())
         except words.NotHere:
             raise
         except Exception as error:

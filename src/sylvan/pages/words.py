@@ -81,13 +81,7 @@ def brief(name: object, longest: int = LONGEST) -> str:
 
 
 def listing(items: Sequence[Any]) -> str:
-    """Join words as a sentence does.
-
-    Examples
-    --------
-    >>> listing(["a"]), listing(["a", "b"]), listing(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
+    """Join words as a sentence does: a, b and c."""
     *others, last = map(str, items) if items else [""]
     return " and ".join(filter(None, [", ".join(others), last]))
 
@@ -98,13 +92,7 @@ def rows_of(frame: Any) -> Iterator[Any]:
 
 
 def slug(text: str) -> str:
-    """Make a name that can be an id: lower-case letters, digits and hyphens.
-
-    Examples
-    --------
-    >>> slug("Score per layer: CHD_49")
-    'score-per-layer-chd-49'
-    """
+    """Make a name that can be an id: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
 
 

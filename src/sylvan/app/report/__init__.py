@@ -5,7 +5,7 @@ is left out, and the page says so at its end.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,15 +64,14 @@ def write_report(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from sylvan import slcforest
-    >>> from sylvan.datasets import hide_positives, load_digit_attributes
     >>> from sylvan.app.report import write_report
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
     >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
     >>> X, Y = X[:200], hide_positives(Y[:200], 0.5, random_state=0)
     >>> model = slcforest(20, max_layers=2, threshold_on="scaled", random_state=0).fit(X, Y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_report(model, Path(folder) / "report.html", X=X, Y=Y).read_text(encoding="utf-8")
+    ...     page = write_report(model, f"{folder}/report.html", X=X, Y=Y).read_text(encoding="utf-8")
     >>> "Labels found missing" in page
     True
     """
@@ -83,12 +82,8 @@ def write_report(
         page.warn(text)
     left_out: list[str] = []
     for name, template, describe in _SECTIONS:
-
-        def make(template: str = template, describe: Any = describe) -> Any:
-            return page.render(template, **describe(page, found, given))
-
         try:
-            page.section(name, page.attempt(f"The section “{name}”", make))
+            page.section(name, page.attempt(f"The section “{name}”", template, partial(describe, page, found, given)))
         except NotHere as reason:
             left_out.append(f"{name}: {reason}.")
     if left_out:
@@ -104,12 +99,12 @@ def _subtitle(found: Findings) -> str:
     return ", ".join([*sizes, many(found.model.n_layers_, "layer")])
 
 
-_SECTIONS = (
+_SECTIONS: tuple[tuple[str, str, Callable[..., dict[str, Any]]], ...] = (
     ("Summary", "summary.html", tables.describe_missing),
     ("Data", "data.html", tables.describe_data),
     ("Layers", "layers.html", tables.describe_layers),
     ("Labels found missing", "missing.html", tables.describe_missing),
-    ("Calibration", "calibration.html", tables.describe_calibration),
+    ("Calibration", "calibration.html", lambda *_: {}),
     ("Suggestions", "suggestions.html", tables.describe_suggestions),
     ("Check by hiding", "recovery.html", tables.describe_recovery),
     ("Scores on test data", "scores.html", tables.describe_scores),

@@ -92,12 +92,6 @@ class Findings:
         first, last = self.model.history_["score"].iloc[[0, self.model.n_layers_ - 1]]
         return float(first - last if self.measure.greater_is_better else last - first)
 
-    @cached_property
-    def rules(self) -> pd.DataFrame | None:
-        """Rules of the model, the most stable first; None if it states none."""
-        rules = getattr(self.model, "interactions_", None)
-        return None if rules is None else rules.sort_values("stability", ascending=False, kind="stable")
-
 
 @dataclass(frozen=True)
 class Given:

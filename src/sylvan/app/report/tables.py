@@ -114,13 +114,6 @@ def _estimate(found: Findings, c: float, j: int) -> str:
     return f"{fixed(c, 2)} ({fixed(low, 2)} to {fixed(high, 2)})"
 
 
-def describe_calibration(page: Page, found: Findings, given: Given) -> dict[str, Any]:
-    """Compare probabilities with what was recorded."""
-    proba = found.model.oos_proba_
-    mean = float(np.mean(proba[:, 1] if found.form.has_two_classes else proba))
-    return {"mean": mean, "recorded": found.state.observed.mean()}
-
-
 def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """List the most probable missing labels, over all and by label."""
     if found.form.has_many_classes or (given.suggestions is None and not found.n_candidates):
@@ -134,15 +127,17 @@ def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str,
     layers = "layer" in frame and bool(frame["layer"].notna().any())
     head = ["Rank", "Row", found.form.noun.capitalize(), "Probability", *(["Layer"] if layers else [])]
     rows = [
-        [rank, str(line.row), str(line.label), line.probability, *([_layer(line.layer)] if layers else [])]
+        [
+            rank,
+            str(line.row),
+            str(line.label),
+            line.probability,
+            *([None if pd.isna(line.layer) else int(line.layer)] if layers else []),
+        ]
         for rank, line in enumerate(rows_of(frame.head(_SUGGESTIONS)), start=1)
     ]
     facts = {"frame": frame, "source": source, "layers": layers, "table": Table(head, rows)}
     return facts | _best_of_labels(frame)
-
-
-def _layer(layer: Any) -> int | None:
-    return None if pd.isna(layer) else int(layer)
 
 
 def _best_of_labels(frame: pd.DataFrame) -> dict[str, Any]:
@@ -180,17 +175,17 @@ def describe_recovery(page: Page, found: Findings, given: Given) -> dict[str, An
 
 def describe_rules(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """Tell the most stable rules in words; one that is about other rules is spelt out when asked for."""
-    if found.rules is None:
-        return {}
-    best, rows = found.rules.head(_RULES), []
+    rules = getattr(found.model, "interactions_", None)
+    if rules is None:
+        return {"rules": None}
+    best, rows = rules.sort_values("stability", ascending=False, kind="stable").head(_RULES), []
     for name, line in zip(best.index, rows_of(best)):
         spelt = brief(found.model.expand_interaction(name), 3000) if "score of " in line.rule else ""
         rule = Cell(brief(line.rule, _LONGEST_RULE), "wide", folded=spelt, fold_title="spelt out" if spelt else "")
         says = Cell(brief(line.says, _LONGEST_RULE), "wide")
         rows.append([name, rule, says, line.support, number(line.stability, 2)])
-    about_rules = found.rules["rule"].str.contains("score of ", regex=False).any()
     table = Table(["Rule", "If", "Says", "Rows", "Stability"], rows)
-    return {"best": best, "about_rules": about_rules, "most": _RULES, "table": table}
+    return {"rules": rules, "best": best, "most": _RULES, "table": table}
 
 
 def describe_features(page: Page, found: Findings, given: Given) -> dict[str, Any]:
@@ -219,22 +214,17 @@ def describe_scores(page: Page, found: Findings, given: Given) -> dict[str, Any]
 
 def describe_making(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """Tell parts and parameters of the model, and which versions there are."""
-    model, forests = found.model, found.model.forests
-    versions = {"Sylvan": sylvan.__version__, "Python": platform.python_version(), "NumPy": np.__version__}
-    versions |= {"SciPy": scipy.__version__, "scikit-learn": sklearn.__version__, "pandas": pd.__version__}
-    parameters = [
-        [name, Cell(_one_line(value), "code")]
-        for name, value in model.get_params(deep=False).items()
-        if name != "callbacks"
-    ]
-    parts = {name: getattr(model, name) for name in ("augment", "impute", "length")}
+    model, modules = found.model, {"Sylvan": sylvan, "NumPy": np, "SciPy": scipy, "scikit-learn": sklearn, "pandas": pd}
+    versions = [f"Python {platform.python_version()}", *(f"{name} {it.__version__}" for name, it in modules.items())]
+    parameters = model.get_params(deep=False).items()
     return {
-        "forests": [_one_line(forest) for forest in (forests(1) if callable(forests) else forests)],
-        "changing": callable(forests),
-        "parts": {name: None if part is None else _one_line(part) for name, part in parts.items()},
+        "forests": model.forests(1) if callable(model.forests) else model.forests,
+        "code": _one_line,
         "facts": [(brief(name), _value(value)) for name, value in (given.facts or {}).items()],
-        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-        "table": Table(["Parameter", "Value"], parameters),
+        "versions": versions,
+        "table": Table(
+            ["Parameter", "Value"], [[k, Cell(_one_line(v), "code")] for k, v in parameters if k != "callbacks"]
+        ),
     }
 
 

@@ -75,7 +75,7 @@ def write_report(
     subtitle = f"Protocol {getattr(study.protocol, 'name', '?')}, {study.counts}"
     known = {"study": study, "ALPHA": ALPHA, "arrow": arrow, "greater": greater_is_better}
     page = Page(f"{title}: report", subtitle, Path(__file__).parent / "templates", known)
-    page.top = page.attempt("The warnings", lambda: page.render("warnings.html", **warnings(study)))
+    page.top = page.attempt("The warnings", "warnings.html", partial(warnings, study))
     against = partial(published_tables, published=published)
     last: _Part = ("Comparison with published figures", "The comparison", "published.html", against)
     for heading, parts in groupby((*_PARTS, last), key=itemgetter(0)):
@@ -84,10 +84,10 @@ def write_report(
     return page.write(path)
 
 
-def _make(page: Page, what: str, template: str, facts: Any) -> Markup:
+def _make(page: Page, what: str, template: str, describe: Callable[[], dict[str, Any]]) -> Markup:
     """Return a part of the page; one that makes no sense here says so instead."""
     try:
-        return page.attempt(what, lambda: page.render(template, **facts()))
+        return page.attempt(what, template, describe)
     except NotHere as reason:
         return page.note(reason)
 

@@ -143,27 +143,28 @@ def wilcoxon_tables(study: Study, _: Figures) -> dict[str, Any]:
     return {"table": Table(study.head("Measure", *study.order), rows), "pairs": pairs}
 
 
+def _outcomes(tests: pd.DataFrame, measure: str) -> dict[tuple[str, str], tuple[float, bool]]:
+    """Adjusted p of each ordered pair of methods, and whether the first is the better one."""
+    found = {}
+    for row in rows_of(tests):
+        better = (row.effect > 0) == greater_is_better(measure)
+        found[row.method_a, row.method_b] = row.p_adjusted, better
+        found[row.method_b, row.method_a] = row.p_adjusted, not better
+    return found
+
+
 def _wins(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[Cell]:
     """Rivals that each method beats, and rivals that beat it."""
-    sure = tests[tests["p_adjusted"] < ALPHA] if len(tests) else tests
-    a_better = [(row.effect > 0) == greater_is_better(measure) for row in rows_of(sure)]
-    won = [row.method_a if better else row.method_b for row, better in zip(rows_of(sure), a_better)]
-    lost = [row.method_b if better else row.method_a for row, better in zip(rows_of(sure), a_better)]
-    return [Cell(f"{won.count(name)} : {lost.count(name)}", "number") for name in methods]
+    sure = [(one, better) for (one, _), (p, better) in _outcomes(tests, measure).items() if p < ALPHA]
+    return [Cell(f"{sure.count((name, True))} : {sure.count((name, False))}", "number") for name in methods]
 
 
 def _p_matrix(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[list[object]]:
-    sign, found = 1 if greater_is_better(measure) else -1, {}
-    for row in rows_of(tests):
-        found[row.method_a, row.method_b] = (row.p_adjusted, sign * row.effect)
-        found[row.method_b, row.method_a] = (row.p_adjusted, -sign * row.effect)
-    rows: list[list[object]] = []
+    found, rows = _outcomes(tests, measure), []
     for one in methods:
-        rows.append([one])
-        for other in methods:
-            p, effect = found.get((one, other), (np.nan, 0.0))
-            loses = p < ALPHA and effect < 0
-            rows[-1].append(_p_cell(p, "bad", f"{MINUS} ") if loses else _p_cell(p))
+        outcomes = [found.get((one, other), (np.nan, True)) for other in methods]
+        cells = [_p_cell(p) if better or not p < ALPHA else _p_cell(p, "bad", f"{MINUS} ") for p, better in outcomes]
+        rows.append([one, *cells])
     return rows
 
 
