@@ -9,7 +9,7 @@ import pandas as pd
 from sylvan.bench.report.cost import cost_tables
 from sylvan.bench.report.published_part import compared, gains
 from sylvan.bench.report.scores import score_tables
-from sylvan.bench.report.study import ALPHA, Study, at, plain
+from sylvan.bench.report.study import ALPHA, Study, at
 from sylvan.bench.results import Results
 from sylvan.bench.statistics import (
     dataset_means,
@@ -111,12 +111,6 @@ def _marked(table: pd.DataFrame, best: pd.DataFrame, digits: int) -> Rows:
     return rows
 
 
-def _level_name(study: Study, level: tuple[Any, ...]) -> str:
-    """Name a level by the factors that have several."""
-    several = [(name, value) for name, value in zip(study.factors, level) if study.scores[name].nunique() > 1]
-    return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in several) or "all"
-
-
 def _wide(study: Study, measure: str, level: tuple[Any, ...]) -> pd.DataFrame:
     """Data sets by methods, of the methods that have scores at this level."""
     return dataset_means(study.scores, measure, **dict(zip(study.factors, level)))
@@ -141,7 +135,7 @@ def _tests(study: Study) -> Rows:
             part = at(overall[overall["measure"] == measure], study.factors, level)
             first = "" if part.empty else part["method"].iloc[int(part["rank"].argmin())]
             p = "" if pd.isna(test.f_p) else f"{test.f_p:.4f}"
-            name = _level_name(study, level)
+            name = study.level_name(level) or "all"
             rows.append([measure_name(measure), name, len(wide), p, best, first, different, tied])
     return rows
 
@@ -150,7 +144,7 @@ def _means(study: Study) -> dict[str, Any]:
     """Means over data sets: methods by levels for each measure; where there is one level, methods by measures."""
     tables: dict[str, pd.DataFrame] = {}
     for measure in study.measures:
-        found = {_level_name(study, level): _wide(study, measure, level) for level in study.levels}
+        found = {study.level_name(level) or "all": _wide(study, measure, level) for level in study.levels}
         table = pd.DataFrame({name: wide.mean() for name, wide in found.items() if not wide.empty})
         if len(table):
             tables[measure] = table.reindex([name for name in study.methods if name in table.index])

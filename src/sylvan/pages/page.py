@@ -71,13 +71,7 @@ class Cell:
 
 
 def number(value: Any, digits: int = 3, kind: str = "") -> Cell:
-    """Make a cell of a number with a fixed number of decimals; a dash where there is none.
-
-    Examples
-    --------
-    >>> number(0.5, 1, "best")
-    Cell(text='0.5', kind='number best', title=None, small='', folded='', fold_title='')
-    """
+    """Make a cell of a number with a fixed number of decimals; a dash where there is none."""
     return Cell(words.fixed(value, digits), f"number {kind}".strip())
 
 

@@ -30,13 +30,7 @@ def many(count: Any, noun: str, plural: str | None = None) -> str:
 
 
 def fixed(value: float | None, digits: int = 3) -> str:
-    """Format a number with a fixed number of decimals and a true minus sign; a dash where there is none.
-
-    Examples
-    --------
-    >>> fixed(-1.23456), fixed(None), fixed(-0.0001)
-    ('−1.235', '–', '0.000')
-    """
+    """Format a number with a fixed number of decimals and a true minus sign; a dash where there is none."""
     if value is None or value != value:
         return DASH
     text = f"{value:.{digits}f}"

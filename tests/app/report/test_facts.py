@@ -11,16 +11,16 @@ from sklearn.exceptions import NotFittedError
 from page_reader import read
 from sylvan import slcforest
 from sylvan.app.report import write_report
-from sylvan.app.report.facts import Findings, Recovery, count_features
+from sylvan.app.report.facts import Findings, Given, count_features
 from sylvan.cascade.plan import make_plan
 from sylvan.forests import RandomForest
 
 
 def test_recovery_sums_what_the_last_line_says(recovery):
-    total, read_again = recovery.loc["all labels"], Recovery.of(recovery)
-    assert (read_again.hidden, read_again.recovered) == (total["hidden"], total["recovered"])
-    assert read_again.chance == pytest.approx(total["expected_by_chance"])
-    assert Recovery.of(recovery.iloc[:-1]).hidden == total["hidden"]
+    total, again = recovery.loc["all labels"], Given(recovery=recovery).recovered
+    assert (again["n_hidden"], again["n"]) == (total["hidden"], total["recovered"])
+    assert again["chance"] == pytest.approx(total["expected_by_chance"])
+    assert Given(recovery=recovery.iloc[:-1]).recovered["n_hidden"] == total["hidden"]
 
 
 def test_measure_is_that_of_the_fit(digits, filled, rules):

@@ -92,11 +92,10 @@ def write_report(
 
 
 def _subtitle(found: Findings) -> str:
-    labels = many(len(found.labels), "label")
-    if not found.form.has_labels:
-        labels = many(len(found.model.classes_), "class", "classes")
-    sizes = [many(found.n_rows, "row"), many(found.model.n_features_in_, "feature"), labels]
-    return ", ".join([*sizes, many(found.model.n_layers_, "layer")])
+    model, names = found.model, found.labels if found.form.has_labels else found.model.classes_
+    sizes = {"row": found.n_rows, "feature": model.n_features_in_, found.form.noun: len(names)}
+    plural = {"class": "classes"}
+    return ", ".join(many(n, noun, plural.get(noun)) for noun, n in {**sizes, "layer": model.n_layers_}.items())
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[..., dict[str, Any]]], ...] = (

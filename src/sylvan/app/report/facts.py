@@ -45,12 +45,7 @@ class Findings:
         self.table: pd.DataFrame = model.summary().labels
         self.recorded = self.table["recorded"].to_numpy()
         self.suggested = known.suggested.sum(axis=0)
-
-    @cached_property
-    def imputed_by_layer(self) -> np.ndarray:
-        """Imputed cells by label and by the layer, from 1, that imputed them first: (n_labels, n_layers)."""
-        since = np.where(self.state.imputed, self.state.since, 0)
-        return np.stack([(since == layer).sum(axis=0) for layer in range(1, self.model.n_layers_ + 1)], axis=1)
+        self.n_missing = int(known.counts.n_missing.sum())  # as c says
 
     @cached_property
     def frequency(self) -> np.ndarray | None:
@@ -67,19 +62,6 @@ class Findings:
         if self.frequency is None:
             return np.full(len(self.labels), np.nan)
         return np.where(np.isfinite(self.frequency), self.table["expected"].to_numpy(), np.nan)
-
-    @property
-    def n_missing(self) -> int | None:
-        """Positives that are probably missing, over all labels; None if c does not say so."""
-        if self.frequency is None or self.reestimates:
-            return None
-        return int(np.nansum(self.expected - self.recorded))
-
-    @property
-    def share_recorded(self) -> float:
-        """Recorded positives per positive that there should be, over all labels with an estimate."""
-        known = np.isfinite(self.expected)
-        return float(self.recorded[known].sum() / self.expected[known].sum())
 
     @property
     def guesses(self) -> int:
@@ -111,9 +93,15 @@ class Given:
             raise TypeError(f"scores must be a dict or a DataFrame of measures, got {type(self.scores).__name__}.")
 
     @cached_property
-    def recovered(self) -> "Recovery | None":
-        """The check by hiding, taken apart."""
-        return None if self.recovery is None else Recovery.of(self.recovery)
+    def recovered(self) -> dict[str, Any] | None:
+        """The table of `check_recovery`, labels as its index or as a column: all together, and each of them."""
+        if self.recovery is None:
+            return None
+        table = self.recovery.set_index("label") if "label" in self.recovery.columns else self.recovery
+        by_label = table.iloc[:-1] if len(table) and table.index[-1] == ALL else table
+        total = by_label[["hidden", "recovered", "imputed", "candidates"]].sum()
+        chance = float(total["imputed"] / total["candidates"]) if total["candidates"] else float("nan")
+        return {"n_hidden": int(total["hidden"]), "n": int(total["recovered"]), "chance": chance, "by_label": by_label}
 
     @cached_property
     def flat_scores(self) -> dict[Any, float] | None:
@@ -137,14 +125,7 @@ def _check_columns(name: str, frame: Any, columns: Sequence[str]) -> None:
 
 
 def count_features(X: Any) -> dict[str, Any]:
-    """Count features by what they are like; a feature is constant if it has one value at most, beside missing ones.
-
-    Examples
-    --------
-    >>> from sylvan.app.report.facts import count_features
-    >>> count_features([[1.0, 2.0, 5.0], [1.0, float("nan"), 6.0]])
-    {'n_rows': 2, 'n': 3, 'numeric': 3, 'incomplete': 1, 'constant': 2, 'missing_share': 0.16666666666666666}
-    """
+    """Count features by what they are like; a feature is constant if it has one value at most, beside missing ones."""
     frames: Any = pd.DataFrame
     frame = frames.sparse.from_spmatrix(X) if sparse.issparse(X) else frames(X)
     missing = frame.isna().to_numpy()
@@ -170,22 +151,3 @@ def unknown_cells(found: Findings, Y: Any) -> np.ndarray | None:
     if not np.array_equal(targets.recorded, found.state.observed):
         return None
     return np.zeros(len(found.labels), int) if targets.unknown is None else targets.unknown.sum(axis=0)
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """A table of `check_recovery`, taken apart: all labels together, and each of them."""
-
-    hidden: int
-    recovered: int
-    chance: float
-    by_label: pd.DataFrame
-
-    @classmethod
-    def of(cls, table: pd.DataFrame) -> "Recovery":
-        """Read the table, with labels as its index or as a column."""
-        table = table.set_index("label") if "label" in table.columns else table
-        by_label = table.iloc[:-1] if len(table) and table.index[-1] == ALL else table
-        total = by_label[["hidden", "recovered", "imputed", "candidates"]].sum()
-        chance = total["imputed"] / total["candidates"] if total["candidates"] else float("nan")
-        return cls(int(total["hidden"]), int(total["recovered"]), float(chance), by_label)

@@ -44,14 +44,10 @@ def _counts_table(found: Findings, unknown: np.ndarray | None) -> Table:
         head, order, unknown = ["Class", "Rows", "Share"], np.arange(len(names)), None
     shown = unknown is not None and unknown.any()
     rows = [
-        [Cell.of(str(names[j])), counts[j], _share(counts[j] / found.n_rows), *([unknown[j]] if shown else [])]  # type: ignore[index]
+        [str(names[j]), counts[j], Cell(percent(counts[j] / found.n_rows), "number"), *([unknown[j]] if shown else [])]  # type: ignore[index]
         for j in order
     ]
     return Table([*head, *(["Unknown cells"] if shown else [])], rows)
-
-
-def _share(share: float) -> Cell:
-    return Cell(percent(share), "number")
 
 
 def describe_layers(page: Page, found: Findings, given: Given) -> dict[str, Any]:
@@ -85,9 +81,9 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
         for j in np.lexsort([-found.recorded, -found.suggested])
     ]
     head = [found.form.noun.capitalize(), "Recorded", "Suggested", "c", "Estimated total"]
-    layers = [f"Layer {i}" for i in range(1, found.model.n_layers_ + 1)]
+    layers, since = range(1, found.model.n_layers_ + 1), np.where(found.state.imputed, found.state.since, 0)
     by_layer = [
-        [str(found.labels[j]), *found.imputed_by_layer[j]]
+        [str(found.labels[j]), *((since[:, j] == layer).sum() for layer in layers)]
         for j in np.argsort(-found.suggested, kind="stable")
         if found.imputes and found.suggested[j]
     ]
@@ -96,7 +92,7 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
     return {
         "total": int(found.suggested.sum()),
         "table": Table(head, rows),
-        "by_layer": Table([head[0], *layers], by_layer),
+        "by_layer": Table([head[0], *(f"Layer {layer}" for layer in layers)], by_layer),
         "several_layers": bool(by_layer) and found.model.n_layers_ > 1 and not found.calibrated,
         "median": float(np.nanmedian(c)) if np.isfinite(c).any() else None,
         "silent": [*silent[:5], *([f"{len(silent) - 5:,} more"] if len(silent) > 5 else [])],
@@ -155,7 +151,7 @@ def describe_recovery(page: Page, found: Findings, given: Given) -> dict[str, An
     """Tell how many known positives came back when they were hidden."""
     if given.recovered is None:
         return {}
-    frame = given.recovered.by_label
+    frame = given.recovered["by_label"]
     ranked = "median_rank" in frame.columns
     rows = [
         [
@@ -193,7 +189,9 @@ def describe_features(page: Page, found: Findings, given: Given) -> dict[str, An
     shares = np.asarray(found.model.feature_importances_, dtype=float)
     order = [j for j in np.argsort(-shares, kind="stable")[:_FEATURES] if shares[j] > 0]
     names = getattr(found.model, "feature_names_in_", [f"x{j}" for j in range(len(shares))])
-    rows = [[str(names[j]), _share(shares[j]), Cell(shares[j] / shares[order[0]], "bar")] for j in order]
+    rows = [
+        [str(names[j]), Cell(percent(shares[j]), "number"), Cell(shares[j] / shares[order[0]], "bar")] for j in order
+    ]
     return {"used": int((shares > 0).sum()), "n": len(shares), "table": Table(["Feature", "Importance", ""], rows)}
 
 

@@ -23,7 +23,7 @@ from sylvan.bench.report.study import ALPHA, Figures, Study, arrow
 from sylvan.bench.report.summary import boxes, control_tables, diagrams, friedman_table, rank_table, wilcoxon_tables
 from sylvan.bench.statistics import greater_is_better
 from sylvan.pages.page import Markup, Page
-from sylvan.pages.words import NotHere
+from sylvan.pages.words import NotHere, many
 
 __all__ = ["write_report"]
 
@@ -72,7 +72,9 @@ def write_report(
         Path(plots_dir).mkdir(exist_ok=True)
     figures = Figures(Path(plots_dir) if plots_dir is not None else None)
     title = str(getattr(study.protocol, "title", "") or "Comparison of methods")
-    subtitle = f"Protocol {getattr(study.protocol, 'name', '?')}, {study.counts}"
+    counts = {"method": study.methods, "data set": study.datasets, "measure": study.measures}
+    sizes = [many(len(names), noun) for noun, names in counts.items()]
+    subtitle = ", ".join([f"Protocol {getattr(study.protocol, 'name', '?')}", *sizes])
     known = {"study": study, "ALPHA": ALPHA, "arrow": arrow, "greater": greater_is_better}
     page = Page(f"{title}: report", subtitle, Path(__file__).parent / "templates", known)
     page.top = page.attempt("The warnings", "warnings.html", partial(warnings, study))

@@ -21,7 +21,7 @@ from sylvan.bench.statistics import (
     wilcoxon_pairs,
 )
 from sylvan.pages.page import Picture, write_whole
-from sylvan.pages.words import NotHere, many, measure_name, slug
+from sylvan.pages.words import NotHere, measure_name, slug
 
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.
@@ -156,15 +156,10 @@ class Study:
         if len(self.levels) > 1:
             yield ["all"] * len(self.factors), self.pooled(measure), self.tests[measure, None]
 
-    @property
-    def counts(self) -> str:
-        """What is compared, in numbers."""
-        parts = [many(len(self.methods), "method"), many(len(self.datasets), "data set")]
-        return ", ".join([*parts, many(len(self.measures), "measure")])
-
     def level_name(self, level: tuple[Any, ...]) -> str:
-        """Levels of the factors in words."""
-        return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in zip(self.factors, level))
+        """Levels of the factors in words, of those that have several."""
+        several = [(name, value) for name, value in zip(self.factors, level) if self.scores[name].nunique() > 1]
+        return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in several)
 
     def head(self, first: str, *columns: str) -> list[str]:
         """Heads of a table with a column for each factor."""
