@@ -49,10 +49,10 @@ def after(page, heading):
 def test_means_and_bold(tmp_path):
     results = made(factors={"ilr": [0.0, 0.5]})
     page = write_markdown(results, tmp_path / "page.md").read_text()
-    for measure, best in (("micro auroc", np.max), ("hamming loss", np.min)):
+    for measure, best in (("micro AUROC", np.max), ("Hamming loss", np.min)):
         head, *rows = after(page, f"{measure} (")
-        assert head == ["method", "ilr 0.0", "ilr 0.5"]
-        scores = results.scores[results.scores["measure"] == measure.replace(" ", "_")]
+        assert head == ["method", "ILR 0", "ILR 0.5"]
+        scores = results.scores[results.scores["measure"] == measure.replace(" ", "_").lower()]
         means = scores.groupby(["method", "ilr", "dataset"])["value"].mean().groupby(["method", "ilr"]).mean()
         for column, ilr in ((1, 0.0), (2, 0.5)):
             values = {row[0]: float(row[column].strip("*")) for row in rows}
@@ -87,29 +87,41 @@ def test_the_best_by_mean_and_by_rank(tmp_path):
     results = Results(results.protocol, scores, *list(vars(results).values())[2:])
     head, *rows = after(write_markdown(results, tmp_path / "page.md").read_text(), "## Tests over data sets")
     found = {(row[0], row[1]): (row[head.index("best mean")], row[head.index("best rank")]) for row in rows}
-    for measure in ("micro auroc", "hamming loss"):
-        assert found[measure, "ilr 0.0"] == ("RF_ET", "RF_ET")
-        assert found[measure, "ilr 0.5"] == ("CAFE", "RF_ET")
+    for measure in ("micro AUROC", "Hamming loss"):
+        assert found[measure, "ILR 0"] == ("RF_ET", "RF_ET")
+        assert found[measure, "ILR 0.5"] == ("CAFE", "RF_ET")
 
 
 def test_levels_that_are_numbers_and_words(tmp_path):
     results = made(factors={"missing": ["by label", 0.5, 0.0]})
     page = write_markdown(results, tmp_path / "page.md").read_text()
-    head, *rows = after(page, "micro auroc (")
-    assert head == ["method", "missing 0.0", "missing 0.5", "missing by label"]
+    head, *rows = after(page, "micro AUROC (")
+    assert head == ["method", "missing 0", "missing 0.5", "missing by label"]
     assert len(rows) == 3
 
 
 def test_every_data_set_has_mean_and_deviation(tmp_path):
     results = made()
     page = write_markdown(results, tmp_path / "page.md").read_text()
-    head, *rows = after(page, "<summary>hamming loss</summary>")
-    assert head == ["data set", "RF_ET", "CAFE", "SLCFOREST"]
-    for row in rows:
+    head, *rows = after(page, "<summary>Hamming loss</summary>")
+    assert head == ["Data set", "RF_ET", "CAFE", "SLCFOREST"]
+    assert [row[0] for row in rows] == ["flags", "birds", "yeast", "mean of 3"]
+    for row in rows[:-1]:
+        means = {}
         for method, text in zip(METHODS, row[1:]):
             keys = {"dataset": row[0], "method": method, "measure": "hamming_loss"}
             values = results.scores[(results.scores[list(keys)] == keys).all(axis=1)]["value"]
-            assert text == f"{values.mean():.3f} ± {values.std():.3f}"
+            assert text.replace("*", "") == f"{values.mean():.3f} ±{values.std():.3f}"
+            means[text] = values.mean()
+        assert min(means, key=means.get).startswith("**")
+
+
+def test_names_cannot_become_markup(tmp_path):
+    results = made(("<script>x</script>", "a|b", "{{7*7}}"))
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    assert "<script" not in page
+    assert "| a\\|b |" in page
+    assert "| {{7*7}} |" in page
 
 
 def test_published_figures_and_failures(tmp_path):
@@ -119,8 +131,8 @@ def test_published_figures_and_failures(tmp_path):
     page = write_markdown(results, tmp_path / "page.md").read_text()
     assert f"{len(results.cells) - failed} of {len(results.cells)} cells finished, {failed} failed." in page
     _, *rows = after(page, "## Against the published figures")
-    assert [row[0] for row in rows] == ["RF_ET", "CAFE", "SLCFOREST"]
-    assert all(re.fullmatch(r"[+-]0\.\d{3}", row[1]) and row[3].endswith(" of 4") for row in rows)
+    assert [row[0] for row in rows] == ["RF_ET", "CAFE", "SLCFOREST", "all"]
+    assert all(re.fullmatch("\u2212?0[.][0-9]{3}", row[1]) and row[3] == "4" for row in rows[:-1])
 
 
 def test_nothing_finished_and_no_published_figures(tmp_path):

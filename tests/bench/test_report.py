@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 from made_results import make_results
+from page_reader import EVIL, assert_harmless
 from sylvan.bench import plots
 from sylvan.bench.published import compare
 from sylvan.bench.report import scores as parts
 from sylvan.bench.report import summary, write_report
-from sylvan.bench.report.study import Study, measure_name
+from sylvan.bench.report.study import Study
 from sylvan.bench.statistics import bold_cells, friedman, ranks, wilcoxon_pairs
 
 VOID = {"br", "meta", "img", "hr", "col"}
@@ -314,7 +315,7 @@ def test_lines_against_a_factor_use_data_sets_with_all_levels(tmp_path):
     scores = results.scores
     results.scores = scores[~((scores["dataset"] == "birds") & (scores["ilr"] == 0.5))]
     study = Study(results)
-    ((title, (wide, left_out)),) = parts._factor_panels(study, "micro_f1", "ilr", [])
+    ((title, wide, left_out),) = parts._factor_panels(study, "micro_f1", "ilr", [])
     kept = scores[scores["dataset"] != "birds"].groupby(["ilr", "method"])["value"].mean()
     assert (title, left_out) == ("micro F1 ↑", 1)
     for (ilr, method), value in kept.items():
@@ -381,6 +382,20 @@ def test_awkward_results_make_a_page(case, tmp_path):
         assert page.tables["cells"].rows[0][1:] == ["forest (rf_et)", "forest (cafe)", "other"]
 
 
+def test_hostile_names_stay_names(tmp_path):
+    names = dict(zip(("rf_et", "cafe", "sdf"), EVIL))
+    results = make_results(
+        datasets=EVIL, names=names, factors={f"f{EVIL[0]}": [0.5, 1.0], f"f{EVIL[2]}": EVIL[:2]}, failing=0.1
+    )
+    results.cells["error"] = EVIL[1] + "\n" + EVIL[3]
+    results.cells["machine"], results.command = EVIL[0], "\n".join(EVIL)
+    results.protocol.title, results.protocol.text, results.protocol.source = EVIL[0], "".join(EVIL), EVIL[1]
+    page = read(write_report(results, tmp_path / "page.html"))
+    assert_harmless(tmp_path / "page.html")
+    assert "could not be made" not in page.page
+    assert {"<script>alert(1)</script>", "{{7*7}} {% raw %} ${7*7}"} <= {row[0] for row in page.tables["cells"].rows}
+
+
 @pytest.mark.parametrize("case", ["nan values", "one method nan", "no rows at all", "no shared block", "no costs"])
 def test_holes_in_results(case, tmp_path):
     results = make_results(
@@ -424,12 +439,3 @@ def test_same_results_same_page(tmp_path):
     first, second = (write_report(make_results(repeats=2), tmp_path / f"{i}.html").read_bytes() for i in range(2))
     assert first == second
     assert len(first) < 2_000_000
-
-
-def test_measure_names():
-    assert [measure_name(m) for m in ("macro_f1", "micro_mcc", "one_error", "ilr")] == [
-        "macro F1",
-        "micro MCC",
-        "one error",
-        "ILR",
-    ]

@@ -3,26 +3,33 @@
 import base64
 import os
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sylvan.pages.page import (
-    Cell,
-    Html,
-    Page,
-    definitions,
-    details,
-    element,
-    escape,
-    fixed,
-    inline_svg,
-    number,
-    slug,
-    table,
-)
+from page_reader import EVIL, assert_harmless
+from sylvan.pages.page import Cell, Page, Picture, Table, inline_svg, number
+from sylvan.pages.words import NotHere
+
+TEXT = st.text(alphabet=st.characters(min_codepoint=32, exclude_categories=["Cs", "Cc"]))
+DOT = "<svg viewBox='0 0 1 1'><g id=\"a\"/></svg>"
+
+
+@pytest.fixture
+def make(tmp_path):
+    """A page with a template of one's own."""
+
+    def made(template="", **facts):
+        (tmp_path / "mine.html").write_text('{% from "parts.html" import table, folded, figure %}\n' + template)
+        page = Page("t", templates=tmp_path)
+        page.section("Mine", page.render("mine.html", **facts))
+        return page.html()
+
+    return made
 
 
 class Collector(HTMLParser):
@@ -45,78 +52,124 @@ def parse(html):
     return collector
 
 
-@given(st.text(alphabet=st.characters(min_codepoint=32, exclude_categories=["Cs", "Cc"])))
+PLAIN = Page("t")
+
+
+@given(TEXT)
 def test_any_text_comes_back_as_text(text):
-    found = parse(element("p", text, title=text))
-    assert found.tags == ["p"]
-    assert "".join(found.data) == text
+    macro = PLAIN._templates.get_template("parts.html").module.cell
+    found = parse(macro(Cell(text, title=text, small=text or "x"), "td", None))
+    assert found.tags == ["td", "small"]
+    assert "".join(found.data) == f"{text} {text or 'x'}"
     assert found.attributes == [("title", text)]
 
 
+@pytest.mark.parametrize("text", EVIL)
+def test_titles_warnings_sections_and_captions_are_escaped(text, tmp_path):
+    (tmp_path / "mine.html").write_text(
+        '{% from "parts.html" import table, figure %}'
+        "{% call table(text, body) %}{{ text }}{% endcall %}"
+        "{% call figure(text, picture, text) %}{{ text }}{% endcall %}"
+    )
+    page = Page(text, text, tmp_path)
+    page.warn(text)
+    facts = {"text": text, "body": Table([text, text], [[text, Cell(text, folded=text)]]), "picture": Picture(DOT, 9)}
+    page.section(text, page.render("mine.html", **facts))
+    page.section(text, page.attempt(text, "mine.html", lambda: 1 / 0))
+    assert_harmless(page.write(tmp_path / "page.html"))
+    assert text.strip() in "".join(parse(page.html()).data)
+
+
 def test_control_characters_are_replaced():
-    assert escape("a\x00b\x1fc\ud800\n\t") == "a\ufffdb\ufffdc\ufffd\n\t"
-    Page("\ud800").html().encode("utf-8")
+    html = Page("a\x00b\x1fc\ud800\n\t").html()
+    assert "a\ufffdb\ufffdc\ufffd\n\t" in html
+    html.encode("utf-8")
 
 
-def test_html_is_not_escaped_twice_and_attributes_are():
-    assert element("p", element("b", "<")) == "<p><b>&lt;</b></p>"
-    assert element("a", title=Html('"x"'), hidden=True, id=None, open=False) == '<a title="&quot;x&quot;" hidden></a>'
-
-
-def test_numbers():
-    values = [1, 0.12345, -0.0004, -2.5, float("nan"), None, float("inf")]
-    assert [fixed(v) for v in values] == ["1.000", "0.123", "0.000", "\u22122.500", "\u2013", "\u2013", "∞"]
+def test_cells_of_any_value():
+    assert Cell.of(Cell("x", "best")) == Cell("x", "best")
+    assert Cell.of(1234) == Cell("1,234", "number")
+    assert Cell.of(float("nan")) == Cell("\u2013", "number")
+    assert Cell.of("n" * 99).kind == "long"
+    assert Cell.of("n" * 99).title == "n" * 99
+    assert Cell.of("").text == "(no name)"
     assert number(2, 0, "best") == Cell("2", "number best")
 
 
-def test_table_has_scopes_and_groups_rows():
-    html = table(["set", Cell("<x>", "number")], [["a", 1], ["a", 2], ["b", 3]])
+def test_table_has_scopes_groups_rows_and_aligns_heads(make):
+    def shown(*rows):
+        head = ["set", "<x>"][: len(rows[0])]
+        return make('{% call table("a", body) %}c{% endcall %}', body=Table(head, rows))
+
+    html = shown(["a", 1], ["a", 2], ["b", 3])
     assert html.count('scope="col"') == 2
     assert html.count('scope="row"') == 3
     assert html.count("<tbody>") == 2
-    assert "&lt;x&gt;" in html
-    assert table(["set"], [["a"], ["b"]]).count("<tbody>") == 1
-    assert table(["a", "b"], [["c", "d"]], upper=[Cell("both", span=2)]).count('colspan="2"') == 1
+    assert '<th class="number" scope="col">&lt;x&gt;</th>' in html
+    assert '<td class="number">3</td>' in html
+    assert shown(["a"], ["b"]).count("<tbody>") == 1
+
+
+def test_long_tables_are_folded(make):
+    def shown(count):
+        return make(
+            '{% call folded("a", body, "rows") %}c{% endcall %}', body=Table(["x"], [[j] for j in range(count)])
+        )
+
+    assert "<details>" not in shown(20)
+    assert "Show the other 2 rows" in shown(22)
+    html = shown(1000)
+    assert "Show the next 280 of 980 other rows" in html
+    assert html.count('scope="row"') == 300
 
 
 def test_sections_are_numbered_and_linked():
     page = Page("<Title>", "below")
-    assert [page.section("Same"), page.section("Same"), page.section("Same 2")] == ["same", "same-2", "same-2-2"]
+    for title in ("Same", "Same", "Same 2"):
+        page.section(title, "")
     html = page.html()
-    assert re.findall(r'<li><a href="#([^"]+)">', html) == re.findall(r'<section id="([^"]+)">', html)
+    assert re.findall(r'<li><a href="#([^"]+)">', html) == ["same", "same-2", "same-2-2"]
+    assert re.findall(r'<section id="([^"]+)">', html) == ["same", "same-2", "same-2-2"]
     assert re.findall(r"<h2>(.*?)</h2>", html) == ["1. Same", "2. Same", "3. Same 2"]
     assert html.count("&lt;Title&gt;") == 2
     assert html.startswith("<!DOCTYPE html>")
 
 
-def test_ids_are_unique_whatever_the_names():
-    page = Page("t")
-    for name in ("a b", "a-b", "A b", "<>", "&", "a-b-2"):
-        page.add_table(name, "c", table(["x"], [["y"]]))
-        page.add_figure(name, "c", "<svg viewBox='0 0 1 1'><g id=\"a\"/></svg>", alt="d")
-    ids = re.findall(r'\sid="([^"]+)"', page.html())
+def test_ids_are_unique_whatever_the_names(make):
+    html = make(
+        "{% for name in names %}{% call table(name, body) %}c{% endcall %}"
+        '{% call figure(name, picture, "d") %}c{% endcall %}{% endfor %}',
+        names=("a b", "a-b", "A b", "<>", "&", "a-b-2"),
+        body=Table(["x"], [["y"]]),
+        picture=Picture(DOT, 100),
+    )
+    ids = re.findall(r'\sid="([^"]+)"', html)
     assert len(ids) == len(set(ids)) == 1 + 6 * 2 + 6 * 2
-    assert re.findall(r"<b>(Table \d)", page.html()) == [f"Table {i}" for i in range(1, 7)]
+    assert re.findall(r"<b>(Table \d)", html) == [f"Table {i}" for i in range(1, 7)]
 
 
-def test_figures_carry_their_picture_and_alternative_text():
-    page = Page("t")
-    page.add_figure("one", "How <to>", b"\x89PNG data", alt='a "b"')
-    html = page.html()
+def test_figures_carry_their_picture_and_alternative_text(make):
+    template = "{% call figure('one', picture, alt) %}How {{ how }}{% endcall %}"
+    html = make(template, picture=Picture(b"\x89PNG data", 10), alt='a "b"', how="<to>")
     assert base64.b64decode(re.search(r'src="data:image/png;base64,([^"]+)"', html).group(1)) == b"\x89PNG data"
-    assert 'alt="a &quot;b&quot;"' in html
+    assert 'alt="a &#34;b&#34;"' in html
     assert "<b>Figure 1. </b>How &lt;to&gt;</figcaption>" in html
+    html = make(template, picture=Picture("no <ink>", 0), alt="", how="")
+    assert '<p class="note">no &lt;ink&gt;</p>' in html
+    assert "<figure" not in html
 
 
 def test_inline_svg_keeps_ids_apart():
     svg = (
         '<?xml version="1.0"?><!DOCTYPE svg><svg xmlns:xlink="http://x" width="4pt" height="5pt" viewBox="0 0 4 5" xmlns="http://y">'
         '<metadata>by http://z</metadata><defs><style type="text/css">*{stroke-linecap: butt}</style>'
-        '<path id="m1"/></defs> <use xlink:href="#m1" clip-path="url(#c1)"/><clipPath id="c1"/></svg>'
+        '<path id="m1"/></defs> <use xlink:href="#m1" clip-path="url(#c1)"/><clipPath id="c1"/>'
+        '<text id="t"> id="name"</text></svg>'
     )
     html = inline_svg(svg, "fig", alt="x < y")
     assert 'id="fig-m1"' in html
     assert 'href="#fig-m1" clip-path="url(#fig-c1)"' in html
+    assert '<text id="fig-t"> id="name"</text>' in html  # what a label is called is no id
     assert "http" not in html
     assert "<style" not in html
     assert 'aria-label="x &lt; y"' in html
@@ -124,14 +177,22 @@ def test_inline_svg_keeps_ids_apart():
     assert 'viewBox="0 0 4 5"' in html
 
 
-def test_plain_text_becomes_paragraphs_and_warnings_come_first():
-    page = Page("t")
-    page.add("a < b", None, details("more", "x"), definitions([("k", "<v>")]))
+def test_warnings_come_first_and_parts_that_fail_say_so(caplog, tmp_path):
+    (tmp_path / "mine.html").write_text("{{ not_here('no\n reason') }}")
+    page = Page("t", templates=tmp_path)
+    page.section("One", page.attempt("The part", "page.html", lambda: [][1]))
     page.warn("careful & slow")
     html = page.html()
-    assert "<p>a &lt; b</p>" in html
-    assert "<dd>&lt;v&gt;</dd>" in html
     assert html.index("careful &amp; slow") < html.index("<nav")
+    assert '<p class="note">The part could not be made (IndexError: list index out of range).</p>' in html
+    assert "The part could not be made" in caplog.text
+    with pytest.raises(NotHere, match="no reason"):
+        page.attempt("x", "mine.html", dict)
+
+
+def test_a_name_that_is_missing_in_a_template_is_an_error(make):
+    with pytest.raises(Exception, match="'nobody' is undefined"):
+        make("{{ nobody }}")
 
 
 def test_page_needs_nothing_else():
@@ -139,6 +200,7 @@ def test_page_needs_nothing_else():
     assert "http" not in html
     assert "@import" not in html
     assert "url(" not in html
+    assert "<script" not in html
     for feature in (
         "prefers-color-scheme: dark",
         "@media print",
@@ -168,5 +230,10 @@ def test_written_file_has_the_rights_of_a_new_file(tmp_path):
     assert page.stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_slug():
-    assert [slug(text) for text in ("CHD_49", "ILR 0.3", "é", "")] == ["chd-49", "ilr-0-3", "x", "x"]
+def test_without_jinja2_the_error_names_the_extra_and_sylvan_does_without():
+    code = (
+        "import sys; import sylvan; assert 'jinja2' not in sys.modules; sys.modules['jinja2'] = None\n"
+        "from sylvan.app.report import write_report"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'ImportError: Reports need jinja2: pip install "sylvan[plot]"' in done.stderr

@@ -7,7 +7,7 @@ from browser import check_page, chromium, inspect_page
 
 from made_results import make_results
 from sylvan.bench.report import write_report
-from sylvan.pages.page import Page, table
+from sylvan.pages.page import Page, Table
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")]
 
@@ -40,8 +40,9 @@ def test_report_without_scores(folder):
 
 
 def test_the_check_sees_what_is_wrong(folder):
-    page = Page("t")
-    page.add_table("x", "c", table(["a"], [["b"]]))
+    (folder / "mine.html").write_text('{% from "parts.html" import table %}{% call table("x", body) %}c{% endcall %}')
+    page = Page("t", templates=folder)
+    page.section("Mine", page.render("mine.html", body=Table(["a"], [["b"]])))
     path = page.write(folder / "page.html")
     text = path.read_text(encoding="utf-8")
     assert check_page(path, folder, widths=(400,))["tables"] == [[1, 1]]

@@ -1,5 +1,6 @@
 """What is handed out: a source distribution and a wheel that hold what they should and nothing else."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -33,6 +34,7 @@ def test_wheel(built):
     wanted = {line.removeprefix("src/") for line in tracked.splitlines()}
     assert "sylvan/py.typed" in names
     assert {name for name in names if ".dist-info/" not in name} == wanted
+    assert {"sylvan/pages/style.css", "sylvan/pages/templates/page.html"} <= wanted
     for extra in ("cli", "plot", "bench", "torch", "docs", "parquet", "arff", "dask", "progress"):
         assert f"Provides-Extra: {extra}\n" in text
 
@@ -43,7 +45,8 @@ def test_sdist(built):
         names = [name.partition("/")[2] for name in archive.getnames()]
     assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "src/sylvan/py.typed", "mkdocs.yml"} <= set(names)
     assert any(name.startswith("tests/") for name in names)
-    assert not [name for name in names if name.endswith((".pyc", ".nbi", ".nbc", ".db", ".sylvan", ".html"))]
+    assert not [name for name in names if name.endswith((".pyc", ".nbi", ".nbc", ".db", ".sylvan"))]
+    assert not [name for name in names if name.endswith(".html") and not re.search(r"^src/sylvan/.*/templates/", name)]
 
 
 def test_the_wheel_runs_alone(built, tmp_path):

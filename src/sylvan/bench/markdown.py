@@ -1,13 +1,15 @@
 """Results as a page in Markdown: figures that can be committed, compared in a diff, and read without a browser."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sylvan.bench.published import compare, published_figures
+from sylvan.bench.report.cost import cost_tables
+from sylvan.bench.report.published_part import compared, gains
+from sylvan.bench.report.scores import score_tables
+from sylvan.bench.report.study import ALPHA, Study, at
 from sylvan.bench.results import Results
 from sylvan.bench.statistics import (
     dataset_means,
@@ -15,10 +17,13 @@ from sylvan.bench.statistics import (
     greater_is_better,
     not_significantly_worse,
     ranks,
-    summarise,
     wilcoxon_pairs,
 )
-from sylvan.pages.page import write_whole
+from sylvan.pages.page import Cell, Markup, Page, Table, write_whole
+from sylvan.pages.words import NotHere, direction, measure_name
+
+_TEMPLATES = Path(__file__).parent / "report" / "templates"
+Rows = list[list[Any]]
 
 
 def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:
@@ -45,301 +50,144 @@ def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:
     ...     page.read_text().splitlines()[0]
     '# Protocol A: Weak labels (quick)'
     """
-    protocol = results.protocol
-    lines = [f"# Protocol {protocol.name}: {protocol.title}", ""]
-    lines += [*_origin(results), *_data_table(results)]
-    if results.scores.empty:
-        lines += ["No cell is finished.", ""]
-    else:
-        found = ranks(results.scores)
-        lines += [*_rank_table(results, found), *_tests(results, found), *_means(results), *_published(results)]
-        lines += _details(results)
-    lines += _costs(results)
-    return write_whole(path, ("\n".join(lines).rstrip() + "\n").encode())
+    study = Study(results)
+    facts = _origin(study) | _data(study) | _costs(study)
+    if study.measures:
+        facts |= _ranks(study) | _means(study) | _published(study) | {"tests": _tests(study)}
+        facts["details"] = [(name, *_written(table)) for name, table in score_tables(study)["tables"]]
+    known = {"study": study, "ALPHA": ALPHA, "greater": greater_is_better}
+    text = Page("", templates=_TEMPLATES, known=known).render("results.md", **facts)
+    return write_whole(path, (text.rstrip() + "\n").encode())
 
 
-def _origin(results: Results) -> list[str]:
-    protocol, cells = results.protocol, results.cells
+def _origin(study: Study) -> dict[str, Any]:
+    cells, made = study.cells, ""
     failed = int((cells["status"] == "failed").sum())
-    state = f"{len(cells) - failed} of {len(results.planned)} cells finished"
-    state += f", {failed} failed." if failed else "."
-    lines = [f"{protocol.source}." if protocol.source else "", "", state]
     if len(cells):
         versions = cells["versions"].iloc[-1]
         names = ("sylvan", "python", "numpy", "scikit-learn", "numba")
-        shown = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
         days = sorted({str(when)[:10] for when in cells["finished"]})
         when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-        lines += [f"Seed {protocol.seed}; {shown}; {cells['machine'].iloc[-1]}; {when}."]
-    commands = [line for line in results.command.splitlines() if line]
-    if commands:
-        lines += ["", "Made by:", "", *(f"    {line}" for line in commands)]
-    return [*lines, ""]
+        shown = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+        made = f"{shown}; {cells['machine'].iloc[-1]}; {when}"
+    # In a block of code, signs stand for themselves.
+    commands = [Markup(line) for line in study.results.command.splitlines() if line]
+    return {"n_done": len(cells) - failed, "n_failed": failed, "made": made, "commands": commands}
 
 
-def _data_table(results: Results) -> list[str]:
+def _data(study: Study) -> dict[str, Any]:
     """Say how large the data sets are and how many repeats every method has finished there."""
-    done = results.scores.groupby(["dataset", "method"])["repeat"].nunique().unstack()
-    sizes = results.datasets.set_index("name") if len(results.datasets) else pd.DataFrame()
+    protocol, known = study.protocol, study.results.datasets
+    done = study.scores.groupby(["dataset", "method"])["repeat"].nunique().unstack()
+    sizes = known.set_index("name") if len(known) else pd.DataFrame()
     rows = []
-    for name in results.protocol.datasets:
+    for name in protocol.datasets:
         repeats = "0"
         if name in done.index:
-            counts = done.loc[name].reindex(list(results.protocol.methods)).fillna(0).astype(int)
+            counts = done.loc[name].reindex(study.methods).fillna(0).astype(int)
             repeats = str(counts.max()) if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-        facts = (
-            [sizes.at[name, column] for column in ("n_rows", "n_features", "n_labels")]
-            if name in sizes.index
-            else [""] * 3
-        )
-        rows.append([name, *facts, f"{repeats} of {results.protocol.repeats}"])
-    kind = "labels" if results.protocol.task == "labels" else "classes"
-    repeat = {"fold": "folds", "repetition": "repetitions"}[results.protocol.repeat_name]
-    return [*_table(["data set", "rows", "features", kind, f"{repeat} finished"], rows), ""]
+        columns = ("n_rows", "n_features", "n_labels")
+        facts = [sizes.at[name, column] for column in columns] if name in sizes.index else [""] * 3
+        rows.append([name, *facts, f"{repeats} of {protocol.repeats}"])
+    kind = "labels" if protocol.task == "labels" else "classes"
+    return {"data": rows, "data_head": ["data set", "rows", "features", kind, f"{study.repeat}s finished"]}
 
 
-def _rank_table(results: Results, found: Any) -> list[str]:
-    protocol = results.protocol
+def _ranks(study: Study) -> dict[str, Any]:
+    found = ranks(study.scores)
     overall = found.overall.pivot_table(index="method", columns="measure", values="rank", sort=False)
-    if overall.empty:
-        return ["No block of cells is complete for all methods, so there are no ranks.", ""]
-    measures = [name for name in protocol.measures if name in overall]
+    measures = [name for name in study.measures if name in overall]
     overall = overall.loc[overall[measures].mean(axis=1).sort_values(kind="stable").index, measures]
-    lines = [
-        "## Average ranks",
-        "",
-        "1 is best; ranks within each repeat, averaged over repeats, data sets and levels.",
-    ]
-    if found.n_dropped:
-        lines += [f"{found.n_dropped} blocks in which a method has no value are left out."]
     best = overall.round(2) == overall.round(2).min()
-    rows = [
-        [_name(protocol, method), *(_bold(f"{v:.2f}", b) for v, b in zip(row, bold))]
-        for method, row, bold in zip(overall.index, overall.to_numpy(), best.to_numpy())
-    ]
-    return [*lines, "", *_table(["method", *map(_title, measures)], rows), ""]
+    return {"ranked": measures, "n_dropped": found.n_dropped, "ranks": _marked(overall, best, 2)}
 
 
-def _levels(results: Results) -> list[dict[str, Any]]:
-    """Return the levels of all factors that have scores; of one factor, numbers before words."""
-    factors = list(results.protocol.factors)
-    if not factors:
-        return [{}]
-    found = results.scores[factors].drop_duplicates().itertuples(index=False, name=None)
-    ordered = sorted(found, key=lambda row: [(isinstance(level, str), level) for level in row])
-    return [dict(zip(factors, row)) for row in ordered]
+def _marked(table: pd.DataFrame, best: pd.DataFrame, digits: int) -> Rows:
+    """Rows of numbers, the best of each column bold."""
+    rows = []
+    for name, values, bold in zip(table.index, table.to_numpy(), best.to_numpy()):
+        texts = _formatted(values, f".{digits}f")
+        rows.append([name, *(f"**{text}**" if mark and text else text for text, mark in zip(texts, bold))])
+    return rows
 
 
-def _level_name(results: Results, level: dict[str, Any]) -> str:
-    """Name a level by the factors that have several."""
-    several = [name for name in level if results.scores[name].nunique() > 1]
-    return ", ".join(f"{name} {level[name]}" for name in several) or "all"
+def _wide(study: Study, measure: str, level: tuple[Any, ...]) -> pd.DataFrame:
+    """Data sets by methods, of the methods that have scores at this level."""
+    return dataset_means(study.scores, measure, **dict(zip(study.factors, level)))
 
 
-def _tests(results: Results, found: Any) -> list[str]:
+def _tests(study: Study) -> Rows:
     """Who is first by mean and by rank, Friedman's test, and who is not significantly worse than the best."""
-    protocol, rows = results.protocol, []
-    for measure in protocol.measures:
-        for level in _levels(results):
-            part = results.scores[results.scores["measure"] == measure]
-            if part.empty:
-                continue
-            wide = dataset_means(results.scores, measure, **level)
+    rows, overall = [], ranks(study.scores).overall
+    for measure in study.measures:
+        for level in study.levels:
+            wide = _wide(study, measure, level)
             if wide.shape[1] < 2 or wide.empty:
                 continue
             upwards = greater_is_better(measure)
-            test = friedman(wide, greater_is_better=upwards)
+            test, pairs = friedman(wide, greater_is_better=upwards), wilcoxon_pairs(wide)
             good = not_significantly_worse(wide, greater_is_better=upwards)
-            pairs = wilcoxon_pairs(wide)
-            significant = int((pairs["p_adjusted"] < 0.05).sum())
-            p = "" if pd.isna(test.f_p) else f"{test.f_p:.4f}"
             best = wide.mean().idxmax() if upwards else wide.mean().idxmin()
-            others = [_name(protocol, name) for name in good if name != best]
-            different = f"{significant} of {len(pairs)}"
-            tied = "all" if len(good) == wide.shape[1] else ", ".join(others)
-            if (pairs["smallest_p"] >= 0.05).all():
+            different = f"{int((pairs['p_adjusted'] < ALPHA).sum())} of {len(pairs)}"
+            tied = "all" if len(good) == wide.shape[1] else ", ".join(name for name in good if name != best)
+            if (pairs["smallest_p"] >= ALPHA).all():
                 different = tied = "too few data sets"
-            first = _name(protocol, _first_by_rank(found.overall, measure, level))
-            level_name = _level_name(results, level)
-            rows.append([_title(measure), level_name, len(wide), p, _name(protocol, best), first, different, tied])
-    if not rows:
-        return []
-    lines = [
-        "## Tests over data sets",
-        "",
-        "Friedman (Iman-Davenport's F); pairs by Wilcoxon's signed-rank test, paired by data set, with "
-        "Benjamini-Hochberg at 0.05. With n data sets no p is smaller than 2 / 2^n, before the adjustment.",
-        "",
-    ]
-    head = ["measure", "level", "data sets", "Friedman p", "best mean", "best rank", "different pairs",
-            "not significantly worse"]  # fmt: skip
-    return [*lines, *_table(head, rows), ""]
+            part = at(overall[overall["measure"] == measure], study.factors, level)
+            first = "" if part.empty else part["method"].iloc[int(part["rank"].argmin())]
+            p = "" if pd.isna(test.f_p) else f"{test.f_p:.4f}"
+            name = study.level_name(level) or "all"
+            rows.append([measure_name(measure), name, len(wide), p, best, first, different, tied])
+    return rows
 
 
-def _first_by_rank(overall: pd.DataFrame, measure: str, level: dict[str, Any]) -> str:
-    """Return the method with the best average rank."""
-    part = overall[overall["measure"] == measure]
-    for name, value in level.items():
-        part = part[part[name] == value]
-    return "" if part.empty else str(part["method"].iloc[int(part["rank"].argmin())])
-
-
-def _means(results: Results) -> list[str]:
+def _means(study: Study) -> dict[str, Any]:
     """Means over data sets: methods by levels for each measure; where there is one level, methods by measures."""
-    protocol = results.protocol
-    lines = ["## Means over data sets", "", "Of the repeats and data sets that all methods have finished.", ""]
     tables: dict[str, pd.DataFrame] = {}
-    for measure in protocol.measures:
-        columns = {}
-        for level in _levels(results):
-            wide = dataset_means(results.scores, measure, **level)
-            if not wide.empty:
-                columns[_level_name(results, level)] = wide.mean()
-        if columns:
-            table = pd.DataFrame(columns)
-            tables[measure] = table.reindex([name for name in protocol.methods if name in table.index])
-    if all(table.shape[1] == 1 for table in tables.values()):
-        marked = {measure: _marked(table, measure, protocol) for measure, table in tables.items()}
-        rows = [[parts[0][0], *(part[1] for part in parts)] for parts in zip(*marked.values())]
-        return [*lines, *_table(["method", *map(_directed, tables)], rows), ""]
+    for measure in study.measures:
+        found = {study.level_name(level) or "all": _wide(study, measure, level) for level in study.levels}
+        table = pd.DataFrame({name: wide.mean() for name, wide in found.items() if not wide.empty})
+        if len(table):
+            tables[measure] = table.reindex([name for name in study.methods if name in table.index])
+    means = []
     for measure, table in tables.items():
-        lines += [
-            f"{_directed(measure)}",
-            "",
-            *_table(["method", *table.columns], _marked(table, measure, protocol)),
-            "",
-        ]
-    return lines
+        values = table.round(3)
+        best = values == (values.max() if greater_is_better(measure) else values.min())
+        means.append((measure, list(table.columns), _marked(table, best, 3)))
+    one_level = all(table.shape[1] == 1 for table in tables.values())
+    joined = [[parts[0][0], *(part[1] for part in parts)] for parts in zip(*(rows for *_, rows in means))]
+    head = ["method", *(f"{measure_name(name)} ({direction(greater_is_better(name))})" for name in tables)]
+    return {"means": means, "one_level": one_level, "joined": joined if one_level else [], "directed_head": head}
 
 
-def _directed(measure: str) -> str:
-    return f"{_title(measure)} ({'greater' if greater_is_better(measure) else 'smaller'} is better)"
+def _written(table: Table) -> tuple[list[Any], Rows]:
+    """Head and rows of a table of the report in HTML; the best are marked here too."""
+
+    def text(cell: Cell) -> str:
+        mark = "**" if "best" in cell.kind else "*" if "near" in cell.kind else ""
+        return f"{mark}{cell.text}{mark} {cell.small}".strip()
+
+    return [cell.text for cell in table.head], [[text(cell) for cell in row] for row in table.rows]
 
 
-def _marked(table: pd.DataFrame, measure: str, protocol: Any) -> list[list[Any]]:
-    values = table.round(3)
-    best = values == (values.max() if greater_is_better(measure) else values.min())
-    return [
-        [_name(protocol, method), *(_bold(_fixed(v), b) for v, b in zip(row, bold))]
-        for method, row, bold in zip(table.index, table.to_numpy(), best.to_numpy())
-    ]
-
-
-def _details(results: Results) -> list[str]:
-    """Mean and deviation of every method on every data set."""
-    protocol = results.protocol
-    table = summarise(results.scores)
-    table["text"] = [f"{_fixed(m)} ± {_fixed(s)}" if s == s else _fixed(m) for m, s in zip(table["mean"], table["sd"])]
-    methods = [name for name in protocol.methods if name in set(table["method"])]
-    lines = ["## Every data set", "", f"Mean ± standard deviation over {protocol.repeat_name}s.", ""]
-    for measure in protocol.measures:
-        for level in _levels(results):
-            part = table[table["measure"] == measure]
-            for name, value in level.items():
-                part = part[part[name] == value]
-            if part.empty:
-                continue
-            wide = part.pivot_table(index="dataset", columns="method", values="text", aggfunc="first")
-            wide = wide.reindex(index=[d for d in protocol.datasets if d in wide.index], columns=methods)
-            rows = [
-                [dataset, *("" if pd.isna(v) else v for v in row)] for dataset, row in zip(wide.index, wide.to_numpy())
-            ]
-            title = f"{_title(measure)}, {_level_name(results, level)}" if level else _title(measure)
-            head = ["data set", *(_name(protocol, method) for method in methods)]
-            lines += ["<details>", f"<summary>{title}</summary>", "", *_table(head, rows), "", "</details>", ""]
-    return lines
-
-
-def _published(results: Results) -> list[str]:
-    protocol = results.protocol
-    if protocol.title.endswith("(quick)"):
-        return []
+def _published(study: Study) -> dict[str, Any]:
     try:
-        cells = compare(results.scores, published_figures(protocol.name))
-    except ValueError:
-        return []
-    if cells.empty:
-        return []
-    cells = cells.assign(near=(cells["sds"].abs() <= 2).where(cells["sds"].notna()))
-    rows = []
-    for method in [name for name in protocol.methods if name in set(cells["method"])]:
-        part = cells[cells["method"] == method]
-        near = part["near"].dropna()
-        share = f"{int(near.sum())} of {len(near)}" if len(near) else ""
-        better = f"{int((part['gain'] > 0).sum())} of {len(part)}"
-        slack = f"{int((part['gain'] >= -0.02).sum())} of {len(part)}"
-        rows.append(
-            [
-                _name(protocol, method),
-                f"{part['gain'].mean():+.3f}",
-                f"{part['gain'].median():+.3f}",
-                better,
-                slack,
-                share,
-            ]
-        )
-    lines = [
-        "## Against the published figures",
-        "",
-        "Cell by cell on the same data, level and measure; a gain is positive where ours is better. Splits were never "
-        "published, so equality is not expected.",
-        "",
-        *_table(["method", "mean gain", "median", "better", "not worse by more than 0.02", "within two sd"], rows),
-        "",
-    ]
-    gains = cells.pivot_table(index="method", columns="measure", values="gain", sort=False)
-    measures = [name for name in protocol.measures if name in gains]
-    gains = gains.reindex([name for name in protocol.methods if name in gains.index])
-    rows = [
-        [_name(protocol, m), *("" if pd.isna(v) else f"{v:+.3f}" for v in row)]
-        for m, row in zip(gains.index, gains[measures].to_numpy())
-    ]
-    return [*lines, "Mean gain by measure:", "", *_table(["method", *map(_title, measures)], rows), ""]
+        cells = compared(study)
+    except NotHere:
+        return {"published": None}
+    by_measure = cells.pivot_table(index="method", columns="measure", values="gain", sort=False)
+    by_measure = by_measure.reindex([name for name in study.methods if name in by_measure.index])
+    measures = [name for name in study.measures if name in by_measure]
+    rows = [[name, *_formatted(row, "+.3f")] for name, row in zip(by_measure.index, by_measure[measures].to_numpy())]
+    return {"published": _written(gains(study, cells)), "compared": measures, "gains": rows}
 
 
-def _costs(results: Results) -> list[str]:
-    cells = results.cells[results.cells["status"] == "done"]
-    if cells.empty:
-        return []
-    columns = {
-        "seconds": "fit, CPU s",
-        "predict_seconds": "predict, CPU s",
-        "peak_mib": "peak memory, MiB",
-        "model_mb": "pickled model, MB",
-        "n_layers": "layers",
-    }
-    means = cells.groupby("method")[list(columns)].mean()
-    means = means.reindex([name for name in results.protocol.methods if name in means.index])
-    rows = [
-        [_name(results.protocol, method), *("" if pd.isna(v) else f"{v:.3g}" for v in row)]
-        for method, row in zip(means.index, means.to_numpy(dtype=float))
-    ]
-    note = "Means over all finished cells, one thread; other cells and programs were running beside them."
-    note = " ".join([note, *results.protocol.cost_notes()])
-    return ["## Cost", "", note, "", *_table(["method", *columns.values()], rows), ""]
+def _formatted(values: Any, form: str) -> list[str]:
+    return ["" if pd.isna(value) else format(value, form) for value in values]
 
 
-def _name(protocol: Any, method: Any) -> str:
-    return protocol.method_names.get(method, str(method))
-
-
-def _title(measure: str) -> str:
-    return measure.replace("_", " ")
-
-
-def _fixed(value: float) -> str:
-    return "" if pd.isna(value) else f"{value:.3f}"
-
-
-def _bold(text: str, bold: bool) -> str:
-    return f"**{text}**" if bold and text else text
-
-
-def _table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[str]:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return ["| " + " | ".join(map(_cell, line)) + " |" for line in lines]
-
-
-def _cell(value: Any) -> str:
-    """Return text that cannot end a cell or become HTML."""
-    return " ".join(str(value).replace("<", "&lt;").replace("|", "\\|").split())
+def _costs(study: Study) -> dict[str, Any]:
+    try:
+        facts = cost_tables(study)
+    except NotHere:
+        return {"costs": None}
+    return {"costs": _written(facts["table"]), "shared": facts["shared"], "notes": facts["notes"]}

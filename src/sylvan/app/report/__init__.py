@@ -1,28 +1,23 @@
 """The report of a fit: one self-contained HTML page on what a model found, and how far to trust it.
 
-For readers who know their data and not the algorithm. Each section is made by a short function; one that makes no
-sense for the model is left out, and the page says so at its end.
+For readers who know their data and not the algorithm. Each section is a template; one that makes no sense for the model
+is left out, and the page says so at its end.
 """
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sylvan.app.report.findings import Findings, Given, NotHere
-from sylvan.app.report.inside import show_features, show_making, show_rules
-from sylvan.app.report.learning import show_calibration, show_layers, show_missing_labels
-from sylvan.app.report.opening import describe_data, show_scores, summarise
-from sylvan.app.report.results import show_recovery, show_suggestions
-from sylvan.app.report.words import bullets, many, note
+from sylvan.app.report import figures, tables
+from sylvan.app.report.facts import Findings, Given
 from sylvan.pages.page import Page
+from sylvan.pages.words import NotHere, many
 
 __all__ = ["write_report"]
-
-_LOG = logging.getLogger(__name__)
 
 
 def write_report(
@@ -69,56 +64,50 @@ def write_report(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from sylvan import slcforest
-    >>> from sylvan.datasets import hide_positives, load_digit_attributes
     >>> from sylvan.app.report import write_report
+    >>> from sylvan.datasets import hide_positives, load_digit_attributes
     >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
     >>> X, Y = X[:200], hide_positives(Y[:200], 0.5, random_state=0)
     >>> model = slcforest(20, max_layers=2, threshold_on="scaled", random_state=0).fit(X, Y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_report(model, Path(folder) / "report.html", X=X, Y=Y).read_text(encoding="utf-8")
+    ...     page = write_report(model, f"{folder}/report.html", X=X, Y=Y).read_text(encoding="utf-8")
     >>> "Labels found missing" in page
     True
     """
-    found = Findings(model)
-    given = Given(X, Y, suggestions, recovery, scores, facts)
-    page = Page(title or "Report of a fit", _subtitle(found))
+    found, given = Findings(model), Given(X, Y, suggestions, recovery, scores, facts)
+    known = {"found": found, "given": given, "model": model, "draw": partial(figures.picture_of, model)}
+    page = Page(title or "Report of a fit", _subtitle(found), Path(__file__).parent / "templates", known)
     for text in [warnings] if isinstance(warnings, str) else warnings:
         page.warn(text)
     left_out: list[str] = []
-    for name, part in _SECTIONS:
+    for name, template, describe in _SECTIONS:
         try:
-            part(page, found, given)
+            page.section(name, page.attempt(f"The section “{name}”", template, partial(describe, page, found, given)))
         except NotHere as reason:
             left_out.append(f"{name}: {reason}.")
-        except Exception as error:
-            _LOG.warning("The section %s could not be made", name, exc_info=True)
-            page.add(note(f"The section “{name}” could not be made ({type(error).__name__}: {error})."))
     if left_out:
-        page.section("What is not on this page")
-        page.add(bullets(left_out))
+        page.section("What is not on this page", page.render("left_out.html", left_out=left_out))
     return page.write(path)
 
 
 def _subtitle(found: Findings) -> str:
-    labels = many(len(found.labels), "label")
-    if found.kind != "multilabel":
-        labels = many(len(found.model.classes_), "class", "classes")
-    sizes = [many(found.n_rows, "row"), many(found.model.n_features_in_, "feature"), labels]
-    return ", ".join([*sizes, many(found.model.n_layers_, "layer")])
+    model, names = found.model, found.labels if found.form.has_labels else found.model.classes_
+    sizes = {"row": found.n_rows, "feature": model.n_features_in_, found.form.noun: len(names)}
+    plural = {"class": "classes"}
+    return ", ".join(many(n, noun, plural.get(noun)) for noun, n in {**sizes, "layer": model.n_layers_}.items())
 
 
-_SECTIONS: tuple[tuple[str, Callable[[Page, Findings, Given], None]], ...] = (
-    ("Summary", summarise),
-    ("Data", describe_data),
-    ("Layers", show_layers),
-    ("Labels found missing", show_missing_labels),
-    ("Calibration", show_calibration),
-    ("Suggestions", show_suggestions),
-    ("Check by hiding", show_recovery),
-    ("Scores on test data", show_scores),
-    ("Rules", show_rules),
-    ("Important features", show_features),
-    ("How it was made", show_making),
+_SECTIONS: tuple[tuple[str, str, Callable[..., dict[str, Any]]], ...] = (
+    ("Summary", "summary.html", tables.describe_missing),
+    ("Data", "data.html", tables.describe_data),
+    ("Layers", "layers.html", tables.describe_layers),
+    ("Labels found missing", "missing.html", tables.describe_missing),
+    ("Calibration", "calibration.html", lambda *_: {}),
+    ("Suggestions", "suggestions.html", tables.describe_suggestions),
+    ("Check by hiding", "recovery.html", tables.describe_recovery),
+    ("Scores on test data", "scores.html", tables.describe_scores),
+    ("Rules", "rules.html", tables.describe_rules),
+    ("Important features", "features.html", tables.describe_features),
+    ("How it was made", "making.html", tables.describe_making),
 )

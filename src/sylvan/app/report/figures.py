@@ -3,46 +3,25 @@
 import logging
 from typing import Any
 
-from sylvan.app.report.words import note
-from sylvan.pages.page import Page
+from sylvan.pages.page import Picture
 
 _LOG = logging.getLogger(__name__)
 # Longer drawings are shorter as PNG.
 _LARGEST_SVG = 90_000
 
 
-def add_display(page: Page, display: str, model: Any, name: str, caption: object, alt: str, **options: Any) -> bool:
-    """Draw a display of a model; if that cannot be done, a sentence says so and the page goes on.
-
-    Parameters
-    ----------
-    page : Page
-    display : str
-        Name of a class in `sylvan.plotting`.
-    model : DeepForestClassifier
-    name, caption, alt : as for `Page.add_figure`
-    **options : further arguments of its `from_estimator`
-
-    Returns
-    -------
-    bool
-        Whether it was drawn.
-    """
+def picture_of(model: Any, display: str, **options: Any) -> Picture:
+    """Draw a display of a model, named by its class; if that cannot be done, the picture is a sentence that says so."""
     try:
-        picture, width = _draw(display, model, options)
+        return _draw(display, model, options)
     except ImportError as error:
-        page.add(note(f"A figure was left out: {error}"))
-        return False
+        return Picture(f"A figure was left out: {error}", 0)
     except Exception as error:
         _LOG.warning("%s could not be drawn", display, exc_info=True)
-        page.add(note(f"A figure could not be drawn ({type(error).__name__}: {error})."))
-        return False
-    page.add_figure(name, caption, picture, alt=alt, width=width)
-    return True
+        return Picture(f"A figure could not be drawn ({type(error).__name__}: {error}).", 0)
 
 
-def _draw(display: str, model: Any, options: dict[str, Any]) -> tuple[str | bytes, float]:
-    """Return the picture, and how wide it should be on a screen."""
+def _draw(display: str, model: Any, options: dict[str, Any]) -> Picture:
     from matplotlib import pyplot, style  # noqa: PLC0415 (an extra)
 
     from sylvan import plotting  # noqa: PLC0415 (as above)
@@ -54,8 +33,8 @@ def _draw(display: str, model: Any, options: dict[str, Any]) -> tuple[str | byte
         with style.context(["default", {"text.parse_math": False, "svg.fonttype": "none"}]), pyplot.ioff():
             figure = getattr(plotting, display).from_estimator(model, **options).plot().figure_
             svg = to_svg(figure)
-            picture = svg if len(svg) <= _LARGEST_SVG else to_png(figure, dpi=120)
-            return picture, figure.get_figwidth() * 104
+            data = svg if len(svg) <= _LARGEST_SVG else to_png(figure, dpi=120)
+            return Picture(data, figure.get_figwidth() * 104)
     finally:
         for number in set(pyplot.get_fignums()) - before:
             pyplot.close(number)

@@ -1,36 +1,31 @@
 """The report of a comparison: one self-contained HTML page, and its plots as files.
 
-Each part of the page is made by a short function of the `Study`. A part that cannot be made, or that makes no sense
-for these results, says why in a sentence; the rest of the page is written all the same.
+Each part of the page is a short function of the `Study`, which gathers facts, and a template, which has the words. A
+part that cannot be made, or that makes no sense for these results, says why in a sentence; the rest of the page is
+written all the same.
 """
 
-import logging
 import os
 from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from sylvan.bench.report.cost import cost_figure, cost_tables
-from sylvan.bench.report.published_part import published_section
-from sylvan.bench.report.ran import describe, failures, progress_table, warn
+from sylvan.bench.report.published_part import published_tables
+from sylvan.bench.report.ran import description, failures, progress, warnings
 from sylvan.bench.report.scores import factor_lines, layer_lines, score_tables
-from sylvan.bench.report.study import Figures, Study, counts
-from sylvan.bench.report.summary import (
-    NotHere,
-    boxes,
-    control_table,
-    diagrams,
-    friedman_table,
-    rank_table,
-    wilcoxon_tables,
-)
-from sylvan.pages.page import Page, element
+from sylvan.bench.report.study import ALPHA, Figures, Study, arrow
+from sylvan.bench.report.summary import boxes, control_tables, diagrams, friedman_table, rank_table, wilcoxon_tables
+from sylvan.bench.statistics import greater_is_better
+from sylvan.pages.page import Markup, Page
+from sylvan.pages.words import NotHere, many
 
 __all__ = ["write_report"]
-
-_LOG = logging.getLogger(__name__)
 
 
 def write_report(
@@ -77,56 +72,42 @@ def write_report(
         Path(plots_dir).mkdir(exist_ok=True)
     figures = Figures(Path(plots_dir) if plots_dir is not None else None)
     title = str(getattr(study.protocol, "title", "") or "Comparison of methods")
-    page = Page(f"{title}: report", f"Protocol {getattr(study.protocol, 'name', '?')}, {counts(study)}")
-    _attempt(page, "The warnings", lambda: warn(page, study))
-    for heading, parts in _SECTIONS:
-        page.section(heading)
-        for what, part in parts:
-            _attempt(page, what, lambda part=part: part(page, study, figures))  # type: ignore[misc]
-    page.section("Comparison with published figures")
-    _attempt(page, "The comparison", lambda: published_section(page, study, figures, published))
+    counts = {"method": study.methods, "data set": study.datasets, "measure": study.measures}
+    sizes = [many(len(names), noun) for noun, names in counts.items()]
+    subtitle = ", ".join([f"Protocol {getattr(study.protocol, 'name', '?')}", *sizes])
+    known = {"study": study, "ALPHA": ALPHA, "arrow": arrow, "greater": greater_is_better}
+    page = Page(f"{title}: report", subtitle, Path(__file__).parent / "templates", known)
+    page.top = page.attempt("The warnings", "warnings.html", partial(warnings, study))
+    against = partial(published_tables, published=published)
+    last: _Part = ("Comparison with published figures", "The comparison", "published.html", against)
+    for heading, parts in groupby((*_PARTS, last), key=itemgetter(0)):
+        made = [_make(page, what, template, partial(facts, study, figures)) for _, what, template, facts in parts]
+        page.section(heading, Markup("\n").join(made))
     return page.write(path)
 
 
-def _attempt(page: Page, what: str, part: Callable[[], None]) -> None:
+def _make(page: Page, what: str, template: str, describe: Callable[[], dict[str, Any]]) -> Markup:
+    """Return a part of the page; one that makes no sense here says so instead."""
     try:
-        part()
-    except Exception as error:
-        _LOG.warning("%s could not be made", what, exc_info=True)
-        page.add(element("p", f"{what} could not be made ({type(error).__name__}: {error}).", class_="note"))
+        return page.attempt(what, template, describe)
+    except NotHere as reason:
+        return page.note(reason)
 
 
-def _say(part: Callable[[Page, Study, Figures], None]) -> Callable[[Page, Study, Figures], None]:
-    """A part that makes no sense here says so instead."""
-
-    def said(page: Page, study: Study, figures: Figures) -> None:
-        try:
-            part(page, study, figures)
-        except NotHere as reason:
-            page.add(element("p", str(reason), class_="note"))
-
-    return said
-
-
-_Part = tuple[str, Callable[[Page, Study, Figures], None]]
-_SECTIONS: tuple[tuple[str, tuple[_Part, ...]], ...] = (
-    (
-        "What was run",
-        (("The description", describe), ("The table of cells", progress_table), ("The table of failures", failures)),
-    ),
-    (
-        "Summary",
-        (
-            ("The table of ranks", _say(rank_table)),
-            ("The box plots", _say(boxes)),
-            ("The critical-difference diagrams", _say(diagrams)),
-            ("The table of Friedman's tests", _say(friedman_table)),
-            ("The tables of Wilcoxon's tests", _say(wilcoxon_tables)),
-            ("The comparison with a control", _say(control_table)),
-        ),
-    ),
-    ("Scores", (("The tables of scores", _say(score_tables)),)),
-    ("Scores against factors", (("The lines", _say(factor_lines)),)),
-    ("Score per layer", (("The lines", _say(layer_lines)),)),
-    ("Cost", (("The scatter", _say(cost_figure)), ("The tables", _say(cost_tables)))),
+_Part = tuple[str, str, str, Callable[..., dict[str, Any]]]
+_PARTS: tuple[_Part, ...] = (
+    ("What was run", "The description", "description.html", description),
+    ("What was run", "The table of cells", "progress.html", progress),
+    ("What was run", "The table of failures", "failures.html", failures),
+    ("Summary", "The table of ranks", "ranks.html", rank_table),
+    ("Summary", "The box plots", "boxes.html", boxes),
+    ("Summary", "The critical-difference diagrams", "diagrams.html", diagrams),
+    ("Summary", "The table of Friedman's tests", "friedman.html", friedman_table),
+    ("Summary", "The tables of Wilcoxon's tests", "wilcoxon.html", wilcoxon_tables),
+    ("Summary", "The comparison with a control", "controls.html", control_tables),
+    ("Scores", "The tables of scores", "scores.html", score_tables),
+    ("Scores against factors", "The lines", "factors.html", factor_lines),
+    ("Score per layer", "The lines", "layers.html", layer_lines),
+    ("Cost", "The scatter", "cost_figure.html", cost_figure),
+    ("Cost", "The tables", "cost.html", cost_tables),
 )

@@ -8,76 +8,64 @@ import pandas as pd
 
 from sylvan.bench import plots
 from sylvan.bench.published import compare, published_figures
-from sylvan.bench.report.scores import key_of
-from sylvan.bench.report.study import Figures, Study, arrow, heads, many, measure_name, plain
-from sylvan.pages.page import Cell, Html, Page, details, element, fixed, number, table
+from sylvan.bench.report.study import Figures, Study, arrow, key_of, plain
+from sylvan.pages.page import Cell, Table, number
+from sylvan.pages.words import NotHere, fixed
 
 
-def published_section(page: Page, study: Study, figures: Figures, published: pd.DataFrame | None) -> None:
-    """Compare with published figures, if there are any for these cells."""
-    if published is None:
-        try:
-            published = published_figures(str(study.protocol.name))
-        except ValueError:
-            page.add(
-                element("p", f"No published figures are known for protocol {study.protocol.name!s}.", class_="note")
-            )
-            return
-    cells = compare(study.results.scores, published) if len(study.scores) else pd.DataFrame()
+def compared(study: Study, published: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Our cells that have a published counterpart, with printed names."""
+    try:
+        published = published_figures(str(study.protocol.name)) if published is None else published
+    except ValueError:
+        raise NotHere(f"No published figures are known for protocol {study.protocol.name!s}.") from None
+    try:
+        cells = compare(study.results.scores, published) if len(study.scores) else pd.DataFrame()
+    except ValueError as error:
+        raise NotHere(f"The published figures cannot be compared: {error}.") from None
     if cells.empty:
-        page.add(element("p", "No cell of these results has a published counterpart.", class_="note"))
-        return
-    cells = cells.assign(
-        method=cells["method"].map(lambda key: study.names.get(str(key), str(key))), dataset=cells["dataset"].map(str)
+        raise NotHere("No cell of these results has a published counterpart.")
+    names = cells["method"].map(lambda key: study.names.get(str(key), str(key)))
+    return cells.assign(method=names, dataset=cells["dataset"].map(str))
+
+
+def published_tables(study: Study, figures: Figures, published: pd.DataFrame | None) -> dict[str, Any]:
+    """Compare with published figures, if there are any for these cells."""
+    cells = compared(study, published)
+    parts = {measure: cells[cells["measure"] == measure] for measure in study.measures}
+    parts = {measure: part for measure, part in parts.items() if len(part)}
+    renamed = {"theirs": "published", "ours": "here"}
+    figure = plots.published_scatter(
+        {arrow(m): part.rename(columns=renamed) for m, part in parts.items()}, study.styles
     )
-    _published_summary(page, study, cells)
-    panels = {
-        arrow(measure): cells[cells["measure"] == measure].rename(columns={"theirs": "published", "ours": "here"})
-        for measure in study.measures
-        if (cells["measure"] == measure).any()
+    known = cells["sds"].dropna()
+    return {
+        "cells": cells,
+        "within": (known.abs() <= 2).mean() if len(known) else None,
+        "sources": ", ".join(dict.fromkeys(cells["source"].dropna().map(str))),
+        "table": gains(study, cells),
+        "picture": figures.picture("published", figure, png=True),
+        "measures": [(measure, _cell_by_cell(study, part)) for measure, part in parts.items()],
     }
-    figure = plots.published_scatter(panels, study.styles)
-    caption = (
-        "Each point is one cell: the published mean and the mean here. On the line they are equal. For measures with "
-        "↑, "
-        "points above the line are better here; for measures with ↓, points below it."
-    )
-    figures.add(
-        page, "published", figure, caption, f"Scatter of {many(len(cells), 'cell')}, published against here", png=True
-    )
-    for measure in study.measures:
-        part = cells[cells["measure"] == measure]
-        if len(part):
-            page.add(details(f"{measure_name(measure)}, cell by cell", _published_table(page, study, measure, part)))
 
 
-def _published_summary(page: Page, study: Study, cells: pd.DataFrame) -> None:
-    if "(quick)" in str(study.protocol.title):
-        page.warn("This is a quick run on few rows and small models: its scores are not those to hold against a paper.")
+def gains(study: Study, cells: pd.DataFrame) -> Table:
+    """How far each method is from the published figures."""
     rows = []
     for method in [*study.methods, None]:
         part = cells if method is None else cells[cells["method"] == method]
         if len(part):
-            known = part["sds"].dropna()
-            within, above, below = (int(mask.sum()) for mask in (known.abs() <= 2, known > 2, known < -2))
-            cells_here = [number(count, 0) for count in (len(part), len(known), within, above, below)]
+            gain, known = part["gain"], part["sds"].dropna()
+            masks = (gain > 0, gain >= -0.02, known.abs() <= 2, known > 2, known < -2)
+            better, near, within, above, below = (int(mask.sum()) for mask in masks)
             share = number(100 * within / len(known) if len(known) else None, 0)
-            rows.append([method or "all", *cells_here, share, number(part["gain"].mean())])
-    known = cells["sds"].dropna()
-    share_within = (
-        f", {100 * (known.abs() <= 2).mean():.0f} % of them within two standard deviations of it" if len(known) else ""
-    )
-    page.add(
-        f"Cells with a published counterpart: {len(cells)}{share_within}. The mean gain is "
-        f"{fixed(cells['gain'].mean())} (positive: better here). Splits were not published: equality is not expected."
-    )
-    names = ["Cells", "with a deviation", "within 2 sd", "better by more", "worse by more", "within, %", "Mean gain"]
-    sources = ", ".join(dict.fromkeys(cells["source"].dropna().map(str)))
-    caption = f"Cells by method: how far from the published figures ({sources})." if sources else "Cells by method."
-    page.add_table("published-summary", caption, table(["Method", *heads(names)], rows))
+            counts = [len(part), better, near, len(known), within, above, below]
+            rows.append([method or "all", gain.mean(), gain.median(), *counts, share])
+    head = ["Method", "Mean gain", "Median gain", "Cells", "better", "not worse by more than 0.02", "with a deviation"]
+    return Table([*head, "within 2 sd", "better by more", "worse by more", "within, %"], rows)
 
 
-def _published_table(page: Page, study: Study, measure: str, cells: pd.DataFrame) -> Html:
+def _cell_by_cell(study: Study, cells: pd.DataFrame) -> Table:
     methods = [name for name in study.methods if name in set(cells["method"])]
     found: dict[tuple[Any, ...], list[dict[Any, Any]]] = {}
     for cell in cells.to_dict("records"):
@@ -87,16 +75,8 @@ def _published_table(page: Page, study: Study, measure: str, cells: pd.DataFrame
         for level in study.levels:
             places = [(dataset, *level, method) for method in methods]
             if any(place in found for place in places):
-                row = [dataset, *map(plain, level), *(_published_cell(found.get(place, [])) for place in places)]
-                rows.append(row)
-    head = ["Data set", *map(measure_name, study.factors), *heads(methods)]
-    caption = (
-        f"{arrow(measure)}: here, and the gain over the published figure (positive: better here) with its size in "
-        "standard "
-        "deviations (the larger of the two). Coloured: more than two standard deviations better or worse (▲, ▼). A "
-        "dash: none published."
-    )
-    return page.table_html(f"published-{measure}", caption, table(head, rows))
+                rows.append([dataset, *map(plain, level), *(_published_cell(found.get(place, [])) for place in places)])
+    return Table(study.head("Data set", *methods), rows)
 
 
 def _published_cell(rows: Sequence[Mapping[Any, Any]]) -> Cell:
@@ -111,5 +91,4 @@ def _published_cell(rows: Sequence[Mapping[Any, Any]]) -> Cell:
         size = f" ({fixed(abs(row['sds']), 1)} sd)" if np.isfinite(row["sds"]) else ""
         texts.append(f"{gain}{size}{far}")
     title = "; ".join(f"published {fixed(row['theirs'])} ± {fixed(row['theirs_sd'])}" for row in rows)
-    small = element("small", " ", Html("; ".join(texts)))
-    return Cell(Html(fixed(rows[0]["ours"]) + small), f"number {kind}".strip(), title)
+    return Cell(fixed(rows[0]["ours"]), f"number {kind}".strip(), title, small="; ".join(texts))

@@ -9,59 +9,27 @@ from matplotlib.figure import Figure
 
 from sylvan.bench import plots
 from sylvan.bench.protocol import TEST_SHARE
-from sylvan.bench.report.ran import repeat_name
-from sylvan.bench.report.study import (
-    ALPHA,
-    Figures,
-    Study,
-    arrow,
-    direction,
-    heads,
-    level_name,
-    many,
-    measure_name,
-    plain,
-)
-from sylvan.bench.report.summary import NotHere, at
-from sylvan.bench.statistics import (
-    bold_cells,
-    greater_is_better,
-    not_significantly_worse,
-    summarise,
-)
-from sylvan.pages.page import Cell, Html, Page, details, element, fixed, number, table
+from sylvan.bench.report.study import ALPHA, Figures, Study, arrow, at, key_of, plain
+from sylvan.bench.statistics import bold_cells, greater_is_better, not_significantly_worse, summarise
+from sylvan.pages.page import Cell, Table, number
+from sylvan.pages.words import NotHere, fixed, measure_name
 
 
-def score_tables(page: Page, study: Study, _: Figures) -> None:
+def score_tables(study: Study, _: Figures | None = None) -> dict[str, Any]:
     """Tell means and deviations on every data set."""
     if not study.measures:
         raise NotHere("There are no scores.")
-    page.add(
-        f"Mean ± standard deviation over {repeat_name(study)}s. Bold: the best of the row. Bold and grey: not "
-        f"significantly worse than the best (corrected resampled t-test over {repeat_name(study)}s, {ALPHA}; in the "
-        "rows of means Wilcoxon's test over data sets). All scores that there are enter the means of a row, also those "
-        "of incomplete blocks; the tests and the rows of means use complete blocks only."
-    )
-    for i, measure in enumerate(study.measures):
-        rows = _score_rows(study, measure)
-        methods = [name for name in study.methods if name in set(study.scores["method"])]
-        body = table(["Data set", *map(measure_name, study.factors), *heads(methods)], rows)
-        caption = f"{arrow(measure)} ({direction(measure)})."
-        part = page.table_html(f"scores-{measure}", caption, body)
-        page.add(
-            details(f"{measure_name(measure)}, {direction(measure)}", part, open=i == 0 or len(study.measures) < 4)
-        )
-
-
-def _score_rows(study: Study, measure: str) -> list[list[object]]:
-    scores = study.scores[study.scores["measure"] == measure]
     methods = [name for name in study.methods if name in set(study.scores["method"])]
+    head = study.head("Data set", *methods)
+    return {"tables": [(name, Table(head, _score_rows(study, name, methods))) for name in study.measures]}
+
+
+def _score_rows(study: Study, measure: str, methods: Sequence[str]) -> list[list[object]]:
+    scores = study.scores[study.scores["measure"] == measure]
     keys = ["dataset", *study.factors, "method"]
     means = {key_of(row, keys): row for row in summarise(scores).to_dict("records")}
-    marks = {
-        key_of(row, keys): row
-        for row in bold_cells(scores, ALPHA, test_train_ratio=_test_share(study)).to_dict("records")
-    }
+    bold = bold_cells(scores, ALPHA, test_train_ratio=_test_share(study))
+    marks = {key_of(row, keys): row for row in bold.to_dict("records")}
     rows: list[list[object]] = []
     for dataset in study.datasets:
         for level in study.levels:
@@ -87,17 +55,12 @@ def _test_share(study: Study) -> float:
     return share / (1 - share)
 
 
-def key_of(row: Mapping[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
-    """Return the values of some columns."""
-    return tuple(row[key] for key in keys)
-
-
 def _score_cell(mean: Mapping[Any, Any] | None, mark: Mapping[Any, Any] | None) -> Cell:
     if mean is None:
         return number(None)
     kind = "" if mark is None else "best" if mark["best"] else "near" if mark["bold"] else ""
-    sd = element("small", f" ±{fixed(mean['sd'])}") if np.isfinite(mean["sd"]) else ""
-    return Cell(Html(fixed(mean["mean"]) + sd), f"number {kind}".strip())
+    sd = f"±{fixed(mean['sd'])}" if np.isfinite(mean["sd"]) else ""
+    return Cell(fixed(mean["mean"]), f"number {kind}".strip(), small=sd)
 
 
 def _mean_cells(wide: pd.DataFrame, methods: Sequence[str], measure: str) -> list[Cell]:
@@ -112,34 +75,29 @@ def _mean_cells(wide: pd.DataFrame, methods: Sequence[str], measure: str) -> lis
 # 4. Measure against a factor
 
 
-def factor_lines(page: Page, study: Study, figures: Figures) -> None:
+def factor_lines(study: Study, figures: Figures) -> dict[str, Any]:
     """Draw scores against the levels of a factor."""
     numeric = [name for name in study.factors if _numbers(study.scores[name])]
-    drawn = [name for name in numeric if study.scores[name].nunique() > 1]
-    if not drawn:
+    several = [name for name in numeric if study.scores[name].nunique() > 1]
+    if not several:
         raise NotHere("The protocol has no numeric factor with two or more levels that have scores.")
-    for factor in drawn:
+    drawn = []
+    for factor in several:
         panels, left_out = {}, 0
         for measure in study.measures:
-            for label, frame in _factor_panels(study, measure, factor, [f for f in study.factors if f not in numeric]):
-                wide, skipped = frame
+            words = [name for name in study.factors if name not in numeric]
+            for label, wide, skipped in _factor_panels(study, measure, factor, words):
                 left_out = max(left_out, skipped)
                 if len(wide):
                     panels[label] = wide
-        if not panels:
-            page.add(f"No data set has scores of all methods at two or more levels of {measure_name(factor)}.")
-            continue
-        figure = plots.lines(panels, study.styles, xlabel=measure_name(factor))
+        picture = None
+        if panels:
+            figure = plots.lines(panels, study.styles, xlabel=measure_name(factor))
+            picture = figures.picture(f"against-{factor}", figure)
         others = [measure_name(name) for name in numeric if name != factor]
-        caption = (
-            f"Mean score over data sets at each level of {measure_name(factor)}"
-            f"{' (and over ' + ' and '.join(others) + ')' if others else ''}, one line per method; ↑ greater, ↓ "
-            "smaller is "
-            "better. Only data sets with scores of all methods at all levels count"
-            f"{', which leaves out ' + many(left_out, 'data set') if left_out else ''}."
-        )
-        alt = f"Lines of mean scores against {measure_name(factor)}, {many(len(panels), 'panel')}"
-        figures.add(page, f"against-{factor}", figure, caption, alt)
+        facts = {"factor": factor, "picture": picture, "others": others, "left_out": left_out, "n": len(panels)}
+        drawn.append(facts)
+    return {"drawn": drawn}
 
 
 def _numbers(column: pd.Series) -> bool:
@@ -148,7 +106,7 @@ def _numbers(column: pd.Series) -> bool:
 
 def _factor_panels(
     study: Study, measure: str, factor: str, words: Sequence[str]
-) -> Iterator[tuple[str, tuple[pd.DataFrame, int]]]:
+) -> Iterator[tuple[str, pd.DataFrame, int]]:
     """One panel per measure and level of the factors that are words; with the number of data sets left out."""
     rows = study.blocks[measure].scores
     groups = rows.groupby(list(words), sort=False) if words else [((), rows)]
@@ -159,47 +117,32 @@ def _factor_panels(
         whole = counts.index[counts == part[factor].nunique()]
         kept = wide[wide.index.get_level_values("dataset").isin(whole)]
         words_here = [f"{measure_name(name)} {plain(value)}" for name, value in zip(words, level)]
-        title = ", ".join([arrow(measure), *words_here])
-        yield title, (kept.groupby(factor).mean(), len(counts) - len(whole))
+        yield ", ".join([arrow(measure), *words_here]), kept.groupby(factor).mean(), len(counts) - len(whole)
 
 
 # 5. Layers
 
 
-def layer_lines(page: Page, study: Study, figures: Figures) -> None:
+def layer_lines(study: Study, figures: Figures) -> dict[str, Any]:
     """Draw scores on test rows after each layer."""
     measure = next((name for name in study.measures if name in set(study.layers["measure"])), None)
     if measure is None:
         raise NotHere("No method recorded scores after each layer.")
     rows = study.layers[study.layers["measure"] == measure]
-    caption = (
-        f"{arrow(measure)} on test rows after each layer of the cascades, one panel per data set: mean over "
-        f"{repeat_name(study)}s{{}}. A cascade that stopped earlier keeps the score of its last layer. Methods without "
-        "a line have one layer only or recorded none. The method's own score may come from an earlier layer that it "
-        "chose."
-    )
-    over = " and levels" if len(study.levels) > 1 else ""
-    alt = f"Lines of {measure_name(measure)} against the layer, one panel per data set"
-    figure = _layer_figure(study, rows)
-    figures.add(page, "layers", figure, caption.format(over), alt, png=True)
-    if 1 < len(study.levels) <= 4:
-        for level in study.levels:
-            here = rows[at(rows, study.factors, level)]
-            if len(here):
-                name = level_name(study, level)
-                picture = figures.html(
-                    page, f"layers-{name}", _layer_figure(study, here), f"{name}: {caption.format('')}",
-                    f"{alt}, {name}", png=True, dpi=84,
-                )  # fmt: skip
-                page.add(details(f"Score per layer at {name}", picture))
+    whole = figures.picture("layers", _layer_figure(study, rows), png=True)
+    by_level = []
+    for level in study.levels if 1 < len(study.levels) <= 4 else []:
+        here = at(rows, study.factors, level)
+        if len(here):
+            name = study.level_name(level)
+            figure = _layer_figure(study, here)
+            by_level.append((name, figures.picture(f"layers-{name}", figure, png=True, dpi=84)))
+    return {"measure": measure, "picture": whole, "by_level": by_level}
 
 
 def _layer_figure(study: Study, rows: pd.DataFrame) -> Figure:
-    panels = {}
-    for dataset in study.datasets:
-        wide = _layer_means(rows[rows["dataset"] == dataset], study.factors)
-        if len(wide):
-            panels[dataset] = wide
+    found = {name: _layer_means(rows[rows["dataset"] == name], study.factors) for name in study.datasets}
+    panels = {name: wide for name, wide in found.items() if len(wide)}
     return plots.lines(panels, study.styles, xlabel="layer", columns=4, whole=True)
 
 

@@ -1,8 +1,7 @@
 """What the parts of the report share: the results with what is computed from them, and words for them."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sylvan.bench import plots
+from sylvan.bench.plots import Style, method_styles, to_png, to_svg
 from sylvan.bench.statistics import (
     CompleteBlocks,
     Ranks,
@@ -21,37 +20,30 @@ from sylvan.bench.statistics import (
     ranks,
     wilcoxon_pairs,
 )
-from sylvan.pages.page import Cell, Html, Page, slug, write_whole
+from sylvan.pages.page import Picture, write_whole
+from sylvan.pages.words import NotHere, measure_name, slug
 
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.
 LARGEST_SVG = 110_000
 MOST_PANELS = 48
-ACRONYMS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR"}
 COSTS = {
     "seconds": ("Fit, CPU s", 2),
     "predict_seconds": ("Predict, CPU s", 3),
     "peak_mib": ("Peak memory, MiB", 0),
-    "model_mb": ("Model, MB", 2),
+    "model_mb": ("Pickled model, MB", 2),
     "n_layers": ("Layers", 1),
 }
 
 
-@dataclass
 class Study:
     """Results with printed names of methods, and what several sections compute from them."""
 
-    results: Any
-    protocol: Any = field(init=False)
-    _wide: dict[tuple[str, tuple[Any, ...]], pd.DataFrame] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self.protocol = self.results.protocol
-
-    @cached_property
-    def factors(self) -> list[str]:
-        """Names of the factors."""
-        return [str(name) for name in self.protocol.factors]
+    def __init__(self, results: Any) -> None:
+        self.results, self.protocol = results, results.protocol
+        self.factors = [str(name) for name in self.protocol.factors]
+        self.repeat = str(getattr(self.protocol, "repeat_name", "") or "repeat")
+        self._wide: dict[tuple[str, tuple[Any, ...]], pd.DataFrame] = {}
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -64,21 +56,19 @@ class Study:
         return {key: f"{name} ({key})" if name in twice else name for key, name in names.items()}
 
     @cached_property
-    def styles(self) -> dict[str, plots.Style]:
+    def styles(self) -> dict[str, Style]:
         """Colour and marker of each method."""
-        return plots.method_styles(list(self.names.values()))
+        return method_styles(list(self.names.values()))
 
     @cached_property
     def scores(self) -> pd.DataFrame:
         """Finite scores; an infinite one is no score either."""
-        frame = self._frame(self.results.scores, ["repeat", "method", "measure", "value"])
-        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float})
+        return self._frame(self.results.scores, ["repeat", "method", "measure", "value"])
 
     @cached_property
     def layers(self) -> pd.DataFrame:
         """Scores per layer, with printed names."""
-        frame = self._frame(self.results.layers, ["repeat", "method", "measure", "layer", "value"])
-        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float})
+        return self._frame(self.results.layers, ["repeat", "method", "measure", "layer", "value"])
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -96,10 +86,9 @@ class Study:
         wanted = ["dataset", *self.factors, *columns]
         rest = [name for name in frame.columns if name not in wanted and columns[-1] != "value"]
         frame = frame.reindex(columns=[*wanted, *rest])
-        return frame.assign(
-            dataset=frame["dataset"].map(str),
-            method=frame["method"].map(lambda key: self.names.get(str(key), str(key))),
-        )
+        names = frame["method"].map(lambda key: self.names.get(str(key), str(key)))
+        frame = frame.assign(dataset=frame["dataset"].map(str), method=names)
+        return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float}) if "value" in frame else frame
 
     @cached_property
     def methods(self) -> list[str]:
@@ -121,13 +110,11 @@ class Study:
 
     @cached_property
     def levels(self) -> list[tuple[Any, ...]]:
-        """Values of the factors that occur together, in order; one empty tuple without factors."""
+        """Values of the factors that occur together, numbers before words; one empty tuple without factors."""
         if not self.factors:
             return [()]
-        found = self.scores[self.factors].drop_duplicates()
-        with contextlib.suppress(TypeError):  # values of several types have no order
-            found = found.sort_values(self.factors)
-        return [tuple(row) for row in found.itertuples(index=False)]
+        found = self.scores[self.factors].drop_duplicates().itertuples(index=False, name=None)
+        return sorted(found, key=lambda row: [(isinstance(level, str), level) for level in row])
 
     @cached_property
     def blocks(self) -> dict[str, CompleteBlocks]:
@@ -162,6 +149,29 @@ class Study:
         wide = means.groupby(["dataset", "method"], sort=False).mean().unstack("method")
         return wide.reindex(columns=list(self.blocks[measure].methods))
 
+    def places(self, measure: str) -> Iterator[tuple[list[str], pd.DataFrame, pd.DataFrame]]:
+        """Each level, and all together if there are several: its words, data sets x methods, Wilcoxon's tests."""
+        for level in self.levels:
+            yield list(map(plain, level)), self.wide(measure, level), self.tests[measure, level]
+        if len(self.levels) > 1:
+            yield ["all"] * len(self.factors), self.pooled(measure), self.tests[measure, None]
+
+    def level_name(self, level: tuple[Any, ...]) -> str:
+        """Levels of the factors in words, of those that have several."""
+        several = [(name, value) for name, value in zip(self.factors, level) if self.scores[name].nunique() > 1]
+        return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in several)
+
+    def head(self, first: str, *columns: str) -> list[str]:
+        """Heads of a table with a column for each factor."""
+        return [first, *map(measure_name, self.factors), *columns]
+
+    def need_two(self) -> None:
+        """Refuse a comparison of fewer than two methods."""
+        if not self.ranks:
+            raise NotHere("No block has a score of every method, so methods cannot be compared.")
+        if len(set(self.scores["method"])) < 2:
+            raise NotHere("Only one method has scores: there is nothing to rank.")
+
     @cached_property
     def tests(self) -> dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame]:
         """Wilcoxon's tests per measure and level; the level None is all of them pooled."""
@@ -175,37 +185,18 @@ class Study:
 
 @dataclass(frozen=True)
 class Figures:
-    """Where plots go beside the page."""
+    """Makes pictures of figures, and files of them if there is a folder."""
 
     folder: Path | None
 
-    def add(self, page: Page, name: str, figure: Figure, caption: object, alt: str, *, png: bool = False) -> None:
-        """Put a figure on the page."""
-        page.add(self.html(page, name, figure, caption, alt, png=png))
-
-    def html(
-        self, page: Page, name: str, figure: Figure, caption: object, alt: str, *, png: bool = False, dpi: int = 120
-    ) -> Html:
-        """Put a figure into the page: as SVG if that is not too long, else as PNG."""
-        svg = plots.to_svg(figure) if self.folder is not None or not png else ""
+    def picture(self, name: str, figure: Figure, *, png: bool = False, dpi: int = 120) -> Picture:
+        """Return a figure for the page: as SVG if that is not too long, else as PNG."""
+        svg = to_svg(figure) if self.folder is not None or not png else ""
         if self.folder is not None:
             write_whole(self.folder / f"{slug(name)}.svg", svg.encode())
-            write_whole(self.folder / f"{slug(name)}.png", plots.to_png(figure, dpi=150))
-        picture = plots.to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
-        return page.figure_html(name, caption, picture, alt=alt, width=figure.get_figwidth() * 104)
-
-
-def measure_name(measure: str) -> str:
-    """Return the printed name of a measure or factor.
-
-    Examples
-    --------
-    >>> from sylvan.bench.report.study import measure_name
-    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
-    ('micro AUROC', 'Hamming loss')
-    """
-    words = " ".join(ACRONYMS.get(word, word) for word in str(measure).split("_"))
-    return words.replace("hamming", "Hamming")
+            write_whole(self.folder / f"{slug(name)}.png", to_png(figure, dpi=150))
+        data = to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
+        return Picture(data, figure.get_figwidth() * 104)
 
 
 def arrow(measure: str) -> str:
@@ -213,37 +204,19 @@ def arrow(measure: str) -> str:
     return f"{measure_name(measure)} {'↑' if greater_is_better(measure) else '↓'}"
 
 
-def direction(measure: str) -> str:
-    """Direction of a measure in words."""
-    return "greater is better" if greater_is_better(measure) else "smaller is better"
-
-
-def level_name(study: Study, level: tuple[Any, ...]) -> str:
-    """Levels of the factors in words."""
-    return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in zip(study.factors, level))
-
-
 def plain(value: Any) -> str:
     """A level without needless digits."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def many(count: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+def at(frame: pd.DataFrame, factors: Sequence[str], level: tuple[Any, ...]) -> pd.DataFrame:
+    """Rows at a level."""
+    mask = pd.Series(True, index=frame.index)
+    for name, value in zip(factors, level):
+        mask &= frame[name] == value
+    return frame[mask]
 
 
-def counts(study: Study) -> str:
-    """What is compared, in numbers."""
-    parts = [many(len(study.methods), "method"), many(len(study.datasets), "data set")]
-    return ", ".join([*parts, many(len(study.measures), "measure")])
-
-
-def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """Rows of a table by name."""
-    yield from frame.itertuples()
-
-
-def heads(names: Sequence[str]) -> list[Cell]:
-    """Heads of columns of numbers."""
-    return [Cell(name, "number") for name in names]
+def key_of(row: Mapping[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
+    """Return the values of some columns."""
+    return tuple(row[key] for key in keys)

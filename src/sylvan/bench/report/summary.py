@@ -8,20 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan.bench import plots
-from sylvan.bench.report.ran import repeat_name
-from sylvan.bench.report.study import (
-    ALPHA,
-    MOST_PANELS,
-    Figures,
-    Study,
-    arrow,
-    heads,
-    level_name,
-    many,
-    measure_name,
-    plain,
-    rows_of,
-)
+from sylvan.bench.report.study import ALPHA, MOST_PANELS, Figures, Study, arrow, at, plain
 from sylvan.bench.statistics import (
     bonferroni_dunn,
     cliques,
@@ -30,29 +17,23 @@ from sylvan.bench.statistics import (
     greater_is_better,
     paired_t,
 )
-from sylvan.pages.page import MINUS, Cell, Html, Page, details, element, fixed, number, table
+from sylvan.pages.page import Cell, Table, number
+from sylvan.pages.words import DASH, MINUS, fixed, rows_of
 
 
-def rank_table(page: Page, study: Study, _: Figures) -> None:
+def rank_table(study: Study, _: Figures) -> dict[str, Any]:
     """Tell average ranks."""
-    need_two(study)
+    study.need_two()
     rows = []
     for measure, part in study.ranks.items():
-        overall = part.overall
         for level in study.levels:
-            here = overall[at(overall, study.factors, level)].set_index("method")["rank"]
+            here = at(part.overall, study.factors, level).set_index("method")["rank"]
             if len(here):
                 rows.append([arrow(measure), *map(plain, level), *_ranked(here, study.order)])
         if len(study.levels) > 1:
-            mean = overall.groupby("method")["rank"].mean()
+            mean = part.overall.groupby("method")["rank"].mean()
             rows.append([arrow(measure), *["all"] * len(study.factors), *_ranked(mean, study.order)])
-    head = ["Measure", *map(measure_name, study.factors), *heads(study.order)]
-    caption = (
-        f"Average ranks; 1 is best. Methods are ranked within each {repeat_name(study)}; ranks are averaged over "
-        f"{repeat_name(study)}s, then over data sets. The best of each row is bold. Methods stand from best to worst "
-        "over all rows."
-    )
-    page.add_table("ranks", caption, table(head, rows))
+    return {"table": Table(study.head("Measure", *study.order), rows)}
 
 
 def _ranked(values: pd.Series, methods: Sequence[str]) -> list[Cell]:
@@ -61,56 +42,24 @@ def _ranked(values: pd.Series, methods: Sequence[str]) -> list[Cell]:
     return [number(value, 2, "best" if round(value, 9) == best else "") for value in cells]
 
 
-def at(frame: pd.DataFrame, factors: Sequence[str], level: tuple[Any, ...]) -> pd.Series:
-    """Rows at a level."""
-    mask = pd.Series(True, index=frame.index)
-    for name, value in zip(factors, level):
-        mask &= frame[name] == value
-    return mask
-
-
-class NotHere(Exception):
-    """A part of the report makes no sense for these results; the message says why."""
-
-
-def need_two(study: Study) -> None:
-    """Refuse a comparison of fewer than two methods."""
-    if not study.ranks:
-        raise NotHere("No block has a score of every method, so methods cannot be compared.")
-    if len(set(study.scores["method"])) < 2:
-        raise NotHere("Only one method has scores: there is nothing to rank.")
-
-
-def boxes(page: Page, study: Study, figures: Figures) -> None:
+def boxes(study: Study, figures: Figures) -> dict[str, Any]:
     """Draw percentile ranks, as in Figure 1 of the CaFE paper."""
-    need_two(study)
-    levels = study.levels
-    if len(levels) * len(study.ranks) > MOST_PANELS:
-        page.add(f"{many(len(levels), 'combination')} of factors are too many for box plots of each; ranks are pooled.")
-        levels = []
+    study.need_two()
+    levels = study.levels if len(study.levels) * len(study.ranks) <= MOST_PANELS else []
     panels = []
     for measure, part in study.ranks.items():
         for level in levels:
-            here = part.by_dataset[at(part.by_dataset, study.factors, level)]
+            here = at(part.by_dataset, study.factors, level)
             if len(here):
-                title = " | ".join(filter(None, [arrow(measure), level_name(study, level)]))
+                title = " | ".join(filter(None, [arrow(measure), study.level_name(level)]))
                 panels.append(_panel(title, here, study.wide(measure, level), study.tests[measure, level], measure))
         if not levels:
-            panels.append(
-                _panel(arrow(measure), part.by_dataset, study.pooled(measure), study.tests[measure, None], measure)
-            )
+            wide, tests = study.pooled(measure), study.tests[measure, None]
+            panels.append(_panel(arrow(measure), part.by_dataset, wide, tests, measure))
     columns = len(levels) if 1 < len(levels) <= 5 else 4
     figure = plots.percentile_boxes(panels, study.order, study.styles, columns=columns)
-    caption = (
-        "Percentile ranks: the share of other methods that a method beats, 100 for the best of all. A point is a data "
-        "set (mean over its repeats), a box its quartiles, the number in the white box the mean over data sets. "
-        "Methods "
-        "stand in the same order in all panels, the best overall at the top. Above each panel is the p value of the "
-        "Friedman test; dots joined by a bar at the right are methods that Wilcoxon's signed-rank test over data sets "
-        f"(Benjamini-Hochberg, {ALPHA}) cannot tell apart; no bars: no two can be, or too few data sets for the test."
-    )
-    alt = f"Box plots of percentile ranks of {many(len(study.order), 'method')} in {many(len(panels), 'panel')}"
-    figures.add(page, "percentile-ranks", figure, caption, alt, png=True)
+    picture = figures.picture("percentile-ranks", figure, png=True)
+    return {"picture": picture, "n_panels": len(panels), "pooled": not levels}
 
 
 def _panel(title: str, here: pd.DataFrame, wide: pd.DataFrame, tests: pd.DataFrame, measure: str) -> plots.Panel:
@@ -142,147 +91,105 @@ def _cliques(group: set[str], more: set[str], done: set[str], friends: Mapping[s
         more, done = more - {name}, done | {name}
 
 
-def diagrams(page: Page, study: Study, figures: Figures) -> None:
+def diagrams(study: Study, figures: Figures) -> dict[str, Any]:
     """Draw critical-difference diagrams."""
-    need_two(study)
-    page.add(
-        "Critical-difference diagrams: average ranks of data sets' mean scores"
-        f"{', taken over all levels' if len(study.levels) > 1 else ''}; methods that Nemenyi's test cannot tell apart "
-        "are joined."
-    )
-    pictures = []
+    study.need_two()
+    found, too_few = [], []
     for measure in study.ranks:
-        wide = study.pooled(measure)
-        test = friedman(wide, greater_is_better=greater_is_better(measure))
+        test = friedman(study.pooled(measure), greater_is_better=greater_is_better(measure))
         if test.n_datasets < 2 or test.n_methods < 2:
-            page.add(
-                f"{measure_name(measure)}: a critical-difference diagram needs at least 2 methods and 2 data sets."
-            )
+            too_few.append(measure)
             continue
         difference = critical_difference(test.n_methods, test.n_datasets, ALPHA)
         groups = cliques(test.average_ranks, difference)
         ranked = {str(name): float(value) for name, value in test.average_ranks.items()}
         figure = plots.rank_diagram(ranked, study.styles, difference=difference, groups=groups, title=arrow(measure))
         best = min(ranked, key=lambda name: ranked[name])
-        caption = (
-            f"{measure_name(measure)}: average ranks over {many(test.n_datasets, 'data set')}, the best at the left. "
-            "A bar "
-            f"joins methods that differ by less than the critical difference (CD = {difference:.2f} at {ALPHA})."
-        )
-        alt = f"Critical-difference diagram for {measure_name(measure)}; best is {best}, {ranked[best]:.2f}"
-        pictures.append(figures.html(page, f"cd-{measure}", figure, caption, alt))
-    page.add(element("div", *pictures, class_="side"))
+        facts = {"measure": measure, "n": test.n_datasets, "difference": difference, "best": best, "rank": ranked[best]}
+        found.append(facts | {"picture": figures.picture(f"cd-{measure}", figure)})
+    return {"diagrams": found, "too_few": too_few}
 
 
-def friedman_table(page: Page, study: Study, _: Figures) -> None:
+def friedman_table(study: Study, _: Figures) -> dict[str, Any]:
     """Tell Friedman's tests."""
-    need_two(study)
-    rows = []
+    study.need_two()
+    rows: list[list[Any]] = []
     for measure in study.ranks:
-        for level in [*study.levels, None] if len(study.levels) > 1 else study.levels:
-            wide = study.pooled(measure) if level is None else study.wide(measure, level)
+        for where, wide, _tests in study.places(measure):
             test = friedman(wide, greater_is_better=greater_is_better(measure))
-            where = ["all"] * len(study.factors) if level is None else list(map(plain, level))
-            row = [arrow(measure), *where, number(test.n_datasets, 0), number(test.n_methods, 0)]
-            row += [number(test.statistic), _p_cell(test.p), number(test.f_statistic), _p_cell(test.f_p), test.reason]
-            rows.append(row)
-    names = ["Data sets", "Methods", "χ²", "p", "F", "p of F"]
-    head = ["Measure", *map(measure_name, study.factors), *heads(names), "Note"]
-    if not any(row[-1] for row in rows):
+            cells = [test.statistic, _p_cell(test.p), test.f_statistic, _p_cell(test.f_p), Cell(test.reason, "wide")]
+            rows.append([arrow(measure), *where, test.n_datasets, test.n_methods, *cells])
+    head = study.head("Measure", "Data sets", "Methods", "χ²", "p", "F", "p of F", "Note")
+    if not any(row[-1].text for row in rows):
         head, rows = head[:-1], [row[:-1] for row in rows]
-    caption = f"Friedman's test that all methods rank alike, with Iman and Davenport's F. Coloured: p below {ALPHA}."
-    page.add_table("friedman", caption, table(head, rows))
+    return {"table": Table(head, rows)}
 
 
-def _p_cell(p: float, kind: str = "") -> Cell:
+def _p_cell(p: float, kind: str = "", sign: str = "") -> Cell:
     text = "< 0.001" if p < 0.001 else fixed(p)
-    return Cell(text, f"number {kind or ('good' if p < ALPHA else '')}".strip())
+    return Cell(sign + text, f"number {kind or ('good' if p < ALPHA else '')}".strip())
 
 
-def wilcoxon_tables(page: Page, study: Study, _: Figures) -> None:
+def wilcoxon_tables(study: Study, _: Figures) -> dict[str, Any]:
     """Tell Wilcoxon's tests of all pairs."""
-    need_two(study)
-    rows = []
+    study.need_two()
+    rows, pairs = [], []
     for measure in study.ranks:
-        for level in [*study.levels, None] if len(study.levels) > 1 else study.levels:
-            won, lost = _wins(study.tests[measure, level], measure)
-            where = ["all"] * len(study.factors) if level is None else list(map(plain, level))
-            cells = [Cell(f"{won.get(name, 0)} : {lost.get(name, 0)}", "number") for name in study.order]
-            rows.append([arrow(measure), *where, *cells])
-    head = ["Measure", *map(measure_name, study.factors), *heads(study.order)]
-    caption = (
-        "Rivals that a method beats : rivals that beat it, by Wilcoxon's signed-rank test paired by data set, with "
-        f"Benjamini-Hochberg over all pairs of a row, at {ALPHA}."
-    )
-    page.add_table("wilcoxon", caption, table(head, rows))
-    for measure in study.ranks:
-        level = None if len(study.levels) > 1 else study.levels[0]
-        body = _p_matrix(
-            study.tests[measure, level], measure, [m for m in study.order if m in study.blocks[measure].methods]
-        )
-        text = f"Adjusted p of {arrow(measure)}. Coloured: the row's method beats the column's, or loses ({MINUS})."
-        page.add(details(f"All pairs: {measure_name(measure)}", page.table_html(f"pairs-{measure}", text, body)))
+        for where, _wide, tests in study.places(measure):
+            rows.append([arrow(measure), *where, *_wins(tests, measure, study.order)])
+        methods = [name for name in study.order if name in study.blocks[measure].methods]
+        # Of several levels, the last place is all of them together.
+        pairs.append((measure, Table(["", *methods], _p_matrix(tests, measure, methods))))
+    return {"table": Table(study.head("Measure", *study.order), rows), "pairs": pairs}
 
 
-def _wins(tests: pd.DataFrame, measure: str) -> tuple[dict[str, int], dict[str, int]]:
-    won: dict[str, int] = {}
-    lost: dict[str, int] = {}
-    for row in rows_of(tests):
-        if row.p_adjusted < ALPHA:
-            a_better = (row.effect > 0) == greater_is_better(measure)
-            winner, loser = (row.method_a, row.method_b) if a_better else (row.method_b, row.method_a)
-            won[winner] = won.get(winner, 0) + 1
-            lost[loser] = lost.get(loser, 0) + 1
-    return won, lost
-
-
-def _p_matrix(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> Html:
-    sign = 1 if greater_is_better(measure) else -1
+def _outcomes(tests: pd.DataFrame, measure: str) -> dict[tuple[str, str], tuple[float, bool]]:
+    """Adjusted p of each ordered pair of methods, and whether the first is the better one."""
     found = {}
     for row in rows_of(tests):
-        found[row.method_a, row.method_b] = (row.p_adjusted, sign * row.effect)
-        found[row.method_b, row.method_a] = (row.p_adjusted, -sign * row.effect)
-    rows = []
+        better = (row.effect > 0) == greater_is_better(measure)
+        found[row.method_a, row.method_b] = row.p_adjusted, better
+        found[row.method_b, row.method_a] = row.p_adjusted, not better
+    return found
+
+
+def _wins(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[Cell]:
+    """Rivals that each method beats, and rivals that beat it."""
+    sure = [(one, better) for (one, _), (p, better) in _outcomes(tests, measure).items() if p < ALPHA]
+    return [Cell(f"{sure.count((name, True))} : {sure.count((name, False))}", "number") for name in methods]
+
+
+def _p_matrix(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[list[object]]:
+    found, rows = _outcomes(tests, measure), []
     for one in methods:
-        cells: list[object] = [one]
-        for other in methods:
-            p, effect = found.get((one, other), (np.nan, 0.0))
-            cell = _p_cell(p, "bad" if p < ALPHA and effect < 0 else "")
-            cells.append(Cell(f"{MINUS} {cell.text}", cell.kind) if "bad" in cell.kind else cell)
-        rows.append(cells)
-    return table(["", *heads(methods)], rows)
+        outcomes = [found.get((one, other), (np.nan, True)) for other in methods]
+        cells = [_p_cell(p) if better or not p < ALPHA else _p_cell(p, "bad", f"{MINUS} ") for p, better in outcomes]
+        rows.append([one, *cells])
+    return rows
 
 
-def control_table(page: Page, study: Study, _: Figures) -> None:
+def control_tables(study: Study, _: Figures) -> dict[str, Any]:
     """Only where the protocol has a control, as the paper on pairs has."""
     if str(study.protocol.name) != "D" and "sdf" not in study.names:
-        return
-    need_two(study)
+        return {"controls": [], "too_few": []}
+    study.need_two()
+    found, too_few = [], []
     for measure in study.ranks:
         wide, upwards = study.pooled(measure), greater_is_better(measure)
         named = study.names.get("sdf", "")
         mean = wide.mean() if upwards else -wide.mean()
         control = named if named in wide else str(mean.idxmax())
         if len(wide) < 2 or wide.shape[1] < 2:
-            page.add(f"{measure_name(measure)}: a comparison with a control needs 2 methods and 2 data sets.")
+            too_few.append(measure)
             continue
         test = bonferroni_dunn(wide, control, ALPHA, greater_is_better=upwards)
         rows = []
         for row in rows_of(test.table):
             t = paired_t(wide, control, row.method)
-            interval = f"{fixed(t.low)} to {fixed(t.high)}" if np.isfinite(t.low) else fixed(None)
+            interval = f"{fixed(t.low)} to {fixed(t.high)}" if np.isfinite(t.low) else DASH
             cells = [number(row.average_rank, 2), number(row.difference, 2), _p_cell(row.p_adjusted)]
-            rows.append([row.method, *cells, number(t.mean_difference), Cell(interval, "number"), _p_cell(t.p)])
-        names = [
-            "Average rank",
-            "Rank less control's",
-            "p, Bonferroni-Dunn",
-            f"Control {MINUS} method",
-            "95 % interval",
-            "p, paired t",
-        ]
-        caption = (
-            f"{arrow(measure)}: all methods against {control}, over {many(test.n_datasets, 'data set')} (critical "
-            f"difference of ranks {test.critical_difference:.2f}). Coloured: p below {ALPHA}."
-        )
-        page.add_table(f"control-{measure}", caption, table(["Method", *heads(names)], rows))
+            rows.append([row.method, *cells, t.mean_difference, Cell(interval, "number"), _p_cell(t.p)])
+        head = ["Method", "Average rank", "Rank less control's", "p, Bonferroni-Dunn", f"Control {MINUS} method"]
+        table = Table([*head, "95 % interval", "p, paired t"], rows)
+        found.append({"measure": measure, "control": control, "test": test, "table": table})
+    return {"controls": found, "too_few": too_few}

@@ -40,9 +40,16 @@ class FluidLabelAddition(FrequencyImputer):
     array([1, 1, 1, 0])
     """
 
+    about_bound = "this imputer does not hold to it"
+
     def __init__(self, frequency: Any = None, *, threshold: float = 0.5) -> None:
         self.frequency = frequency
         self.threshold = threshold
+
+    @property
+    def reestimates(self) -> bool:
+        """Whether c is estimated anew in each layer, from labels that were imputed before."""
+        return bool(self._estimator().uses_proba)
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute the candidates above the label's threshold (Eq. 9)."""

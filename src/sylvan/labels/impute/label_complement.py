@@ -41,6 +41,8 @@ class LabelComplement(FrequencyImputer):
     (array([1, 1, 0, 0]), array([False]))
     """
 
+    about_bound = "a label that has reached it gets no more"
+
     def __init__(self, frequency: Any = None, *, threshold: float = 0.4) -> None:
         self.frequency = frequency
         self.threshold = threshold

@@ -45,6 +45,8 @@ class StrictLabelComplement(FrequencyImputer):
     (array([1, 0, 1, 0]), array([2.]), array([False]))
     """
 
+    about_bound = "recorded and imputed positives together never pass it, rounded down"
+
     def __init__(self, frequency: Any = None, *, threshold: float = 0.5, threshold_on: str = "proba") -> None:
         self.frequency = frequency
         self.threshold = threshold

@@ -1,0 +1,117 @@
+"""Numbers and names as a reader wants them, and the words that all pages share."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sylvan.measures import get_measure
+
+#: For a number that is not there, before one that is negative, and between a number and its sign.
+DASH, MINUS, NO_BREAK = "\u2013", "\u2212", "\u00a0"
+#: Longer names are cut in the middle; the whole name is what the pointer shows.
+LONGEST = 60
+_CAPITALS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR", "hamming": "Hamming"}
+
+
+class NotHere(Exception):
+    """A part of a page makes no sense for what it is about; the message says why."""
+
+
+def many(count: Any, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> many(1, "row"), many(1200, "row"), many(2, "class", "classes")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    return f"{int(count):,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def fixed(value: float | None, digits: int = 3) -> str:
+    """Format a number with a fixed number of decimals and a true minus sign; a dash where there is none."""
+    if value is None or value != value:
+        return DASH
+    text = f"{value:.{digits}f}"
+    if text.startswith("-"):
+        text = text[1:] if not float(text) else MINUS + text[1:]
+    return text.replace("inf", "\u221e")
+
+
+def percent(share: Any) -> str:
+    """Return a share in per cent, with a decimal near 0 and 1.
+
+    Examples
+    --------
+    >>> [percent(share).replace("\\xa0", " ") for share in (2 / 3, 0.034, 0.0001, 0.996, 0, float("nan"))]
+    ['67 %', '3.4 %', 'under 0.1 %', '99.6 %', '0 %', '–']
+    """
+    if share is None or not math.isfinite(share):
+        return DASH
+    if 0 < share < 0.001:
+        return f"under 0.1{NO_BREAK}%"
+    if 0.999 < share < 1:
+        return f"over 99.9{NO_BREAK}%"
+    digits = 0 if share == 0 or 0.1 <= share < 0.99 or share >= 1 else 1
+    return f"{100 * share:.{digits}f}{NO_BREAK}%"
+
+
+def brief(name: object, longest: int = LONGEST) -> str:
+    """Return a name that is not too long: its middle gives way.
+
+    Examples
+    --------
+    >>> brief("short"), brief("abcdefghij", 6), brief(" ")
+    ('short', 'abc…ij', '(no name)')
+    """
+    text = str(name)
+    if not text.strip():
+        return "(no name)"
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}…{text[len(text) - (longest - half - 1) :]}"
+
+
+def listing(items: Sequence[Any]) -> str:
+    """Join words as a sentence does: a, b and c."""
+    *others, last = map(str, items) if items else [""]
+    return " and ".join(filter(None, [", ".join(others), last]))
+
+
+def rows_of(frame: Any) -> Iterator[Any]:
+    """Give the rows of a table, their columns by name."""
+    yield from frame.itertuples(index=False)
+
+
+def slug(text: str) -> str:
+    """Make a name that can be an id: lower-case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
+
+
+def measure_name(name: object) -> str:
+    """Return the printed name of a measure or factor.
+
+    Examples
+    --------
+    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
+    ('micro AUROC', 'Hamming loss')
+    """
+    return " ".join(_CAPITALS.get(word, word) for word in str(name).split("_"))
+
+
+def direction(greater: bool | str) -> str:
+    """Say which values of a measure are good; nothing of a name that is no measure.
+
+    Examples
+    --------
+    >>> direction(True), direction("hamming_loss"), direction("shoe size")
+    ('greater is better', 'smaller is better', '')
+    """
+    if isinstance(greater, str):
+        try:
+            greater = get_measure(greater).greater_is_better
+        except ValueError:
+            return ""
+    return "greater is better" if greater else "smaller is better"
