@@ -29,7 +29,7 @@ class PairClassifierMixin:
         tags.classifier_tags.multi_class = False
         return tags
 
-    _fitted_names = ("_points", "_features", "_both_orders", "_order_free")
+    _fitted_names: tuple[str, ...] = ("_points", "_features", "_both_orders", "_order_free")
 
     def _read_fit(self, pairs: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return checked pairs, which of them are dissimilar, and the points that pairs of numbers stand for."""
