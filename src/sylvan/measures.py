@@ -36,16 +36,31 @@ References
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from types import MappingProxyType
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.stats import rankdata
+
+from sylvan.labels.table import read_labels
 
 Array = NDArray[Any]
+
+
+_WORDS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR", "hamming": "Hamming"}
+
+
+def measure_name(name: object) -> str:
+    """Return the printed name of a measure or factor.
+
+    Examples
+    --------
+    >>> from sylvan.measures import measure_name
+    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
+    ('micro AUROC', 'Hamming loss')
+    """
+    return " ".join(_WORDS.get(word, word) for word in str(name).split("_"))
 
 
 @dataclass(frozen=True)
@@ -214,7 +229,7 @@ def get_measure(measure: str | Measure) -> Measure:
 
 
 def _truth_and_scores(Y_true: Any, Y_score: Any) -> tuple[Array, Array]:
-    Y, S = _read_truth(Y_true), _matrix(Y_score, "Y_score").astype(np.float64)
+    Y, S = _read_truth(Y_true), _scores(Y_score)
     if Y.shape != S.shape:
         raise ValueError(
             f"Y_true has shape {np.shape(Y_true)} but Y_score has shape {np.shape(Y_score)}; they must match"
@@ -226,25 +241,27 @@ def _truth_and_scores(Y_true: Any, Y_score: Any) -> tuple[Array, Array]:
 
 
 def _read_truth(Y_true: Any) -> Array:
-    """Return 0/1 labels of any form as booleans (n, n_labels)."""
-    Y = _matrix(Y_true, "Y_true")
-    if Y.dtype.kind in "biuf":
-        binary = (Y == 0) | (Y == 1)
-    else:  # strings and pandas' NA do not compare with numbers in a useful way: look at each value
-        test = np.frompyfunc(lambda value: isinstance(value, Real | np.bool_) and value in (0, 1), 1, 1)
-        binary = test(Y.astype(object)).astype(bool)
-    if not binary.all():
-        row, column = np.argwhere(~binary)[0]
-        name = getattr(Y_true, "columns", range(Y.shape[1]))[column]
-        raise ValueError(f"Y_true must hold 0 and 1 only, but column {name!r} holds {Y[row, column]!s}")
-    return Y.astype(bool)
+    """Return 0/1 labels of any form as booleans (n, n_labels); unknown cells are refused."""
+    targets = read_labels(Y_true)
+    if targets.unknown is not None:
+        row, column = np.argwhere(targets.unknown)[0]
+        raise ValueError(
+            f"Y_true must hold 0 and 1 only, but label {targets.form.label_names[column]!r} is unknown in row {row}"
+        )
+    return targets.recorded
 
 
-def _matrix(values: Any, name: str) -> Array:
-    array = values.toarray() if issparse(values) else np.asarray(values)
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise ValueError(f"{name} must be a non-empty (n, n_labels) or (n,) array, got shape {array.shape}")
-    return array.reshape(len(array), -1)
+def _scores(Y_score: Any) -> Array:
+    scores = np.asarray(Y_score)
+    if scores.ndim not in (1, 2) or scores.size == 0:
+        raise ValueError(f"Y_score must be a non-empty (n, n_labels) or (n,) array, got shape {scores.shape}")
+    return scores.reshape(len(scores), -1).astype(np.float64)
+
+
+def _ranks(*args: Any, **options: Any) -> Array:
+    from scipy.stats import rankdata  # noqa: PLC0415 (slow to import)
+
+    return rankdata(*args, **options)
 
 
 # The measures by row, by label, or of the one pooled label. Labels in columns, Y boolean.
@@ -259,7 +276,7 @@ def _ratio(numerator: Array, denominator: Array, *, empty: float) -> Array:
 
 
 def _ranks_from_top(S: Array) -> Array:
-    return rankdata(-S, method="max", axis=1)
+    return _ranks(-S, method="max", axis=1)
 
 
 def _ranks_among_positives(Y: Array, S: Array) -> Array:
@@ -301,7 +318,7 @@ def _ranking_loss(Y: Array, S: Array) -> Array:
 def _auroc(Y: Array, S: Array) -> Array:
     """Mann-Whitney: the rank sum of the positives, less the smallest it could be, per pair."""
     n_positives, n_negatives = Y.sum(axis=0), (~Y).sum(axis=0)
-    rank_sum = np.where(Y, rankdata(S, axis=0), 0.0).sum(axis=0)
+    rank_sum = np.where(Y, _ranks(S, axis=0), 0.0).sum(axis=0)
     return _ratio(rank_sum - n_positives * (n_positives + 1) / 2, n_positives * n_negatives, empty=np.nan)
 
 

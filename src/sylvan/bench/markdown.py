@@ -19,8 +19,9 @@ from sylvan.bench.statistics import (
     ranks,
     wilcoxon_pairs,
 )
+from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Markup, Page, Table, write_whole
-from sylvan.pages.words import NotHere, direction, measure_name
+from sylvan.pages.words import NotHere, direction
 
 _TEMPLATES = Path(__file__).parent / "report" / "templates"
 Rows = list[list[Any]]

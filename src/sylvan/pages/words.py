@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sylvan._messages import shorten
 from sylvan.measures import get_measure
 
 #: For a number that is not there, before one that is negative, and between a number and its sign.
 DASH, MINUS, NO_BREAK = "\u2013", "\u2212", "\u00a0"
 #: Longer names are cut in the middle; the whole name is what the pointer shows.
 LONGEST = 60
-_CAPITALS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR", "hamming": "Hamming"}
 
 
 class NotHere(Exception):
@@ -65,13 +65,7 @@ def brief(name: object, longest: int = LONGEST) -> str:
     >>> brief("short"), brief("abcdefghij", 6), brief(" ")
     ('short', 'abc…ij', '(no name)')
     """
-    text = str(name)
-    if not text.strip():
-        return "(no name)"
-    if len(text) <= longest:
-        return text
-    half = longest // 2
-    return f"{text[:half]}…{text[len(text) - (longest - half - 1) :]}"
+    return shorten(name, longest, tail=longest - longest // 2 - 1) if str(name).strip() else "(no name)"
 
 
 def listing(items: Sequence[Any]) -> str:
@@ -88,17 +82,6 @@ def rows_of(frame: Any) -> Iterator[Any]:
 def slug(text: str) -> str:
     """Make a name that can be an id: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
-
-
-def measure_name(name: object) -> str:
-    """Return the printed name of a measure or factor.
-
-    Examples
-    --------
-    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
-    ('micro AUROC', 'Hamming loss')
-    """
-    return " ".join(_CAPITALS.get(word, word) for word in str(name).split("_"))
 
 
 def direction(greater: bool | str) -> str:

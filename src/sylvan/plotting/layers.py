@@ -4,8 +4,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from sylvan.measures import measure_name
 from sylvan.plotting.drawing import Display, add_legend, asked, read_truth, tidy
-from sylvan.plotting.style import COLOURS, GREY, PALE, measure_name
+from sylvan.plotting.style import COLOURS, GREY, PALE
 
 _WHO = (
     "LayerScoreDisplay is for cascades: DeepForestClassifier, as all of sylvan.algorithms make, and SiameseDeepForest."

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from sylvan._messages import shorten
+from sylvan.measures import measure_name
 from sylvan.plotting.drawing import Display, draw_boxes, import_pyplot, name_rows, tidy
 from sylvan.plotting.scores import dataset_ranks
-from sylvan.plotting.style import measure_name, method_styles
+from sylvan.plotting.style import method_styles
 
 _COLUMNS = ("measure", "method", "rank")
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sylvan.measures import get_measure, measure_name
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -23,7 +25,6 @@ LINES: tuple[Any, ...] = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2,
 GREY = "#6b7076"
 PALE = "#c3c8cd"
 GRID: dict[str, Any] = {"color": "#d8dce0", "linewidth": 0.6, "zorder": 0}
-_ACRONYMS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR", "hamming": "Hamming"}
 #: Measures that are not of tables of labels: of pairs, and of label frequencies.
 _GREATER = {"accuracy": True, "auroc": True, "frequency_error": False, "frequency_covered": True}
 _RC: dict[str, Any] = {
@@ -52,22 +53,8 @@ def method_styles(methods: Sequence[str]) -> dict[str, Style]:
     }
 
 
-def measure_name(measure: str) -> str:
-    """Return the printed name of a measure or factor.
-
-    Examples
-    --------
-    >>> from sylvan.plotting.style import measure_name
-    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
-    ('micro AUROC', 'Hamming loss')
-    """
-    return " ".join(_ACRONYMS.get(word, word) for word in str(measure).split("_"))
-
-
 def greater_is_better(measure: str) -> bool:
     """Return the direction of a measure of `sylvan.measures`, of label frequencies, or of pairs."""
-    from sylvan.measures import get_measure  # noqa: PLC0415 (imports scipy.stats, which is slow)
-
     return _GREATER[measure] if measure in _GREATER else get_measure(measure).greater_is_better
 
 

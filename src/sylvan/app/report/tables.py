@@ -10,8 +10,9 @@ import sklearn
 
 import sylvan
 from sylvan.app.report.facts import FEW, TOP, Findings, Given, count_features, unknown_cells
+from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Page, Table, number
-from sylvan.pages.words import brief, direction, fixed, many, measure_name, percent, rows_of
+from sylvan.pages.words import brief, direction, fixed, many, percent, rows_of
 
 _SUGGESTIONS, _BY_LABEL, _BEST_OF_LABEL = 100, 300, 3
 _RULES, _FEATURES = 20, 15

@@ -8,9 +8,10 @@ import pandas as pd
 
 from sylvan.bench import plots
 from sylvan.bench.published import compare, published_figures
-from sylvan.bench.report.study import Figures, Study, arrow, key_of, plain
+from sylvan.bench.report.study import Figures, Study, key_of, plain
 from sylvan.pages.page import Cell, Table, number
 from sylvan.pages.words import NotHere, fixed
+from sylvan.plotting.style import arrow
 
 
 def compared(study: Study, published: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -9,10 +9,12 @@ from matplotlib.figure import Figure
 
 from sylvan.bench import plots
 from sylvan.bench.protocol import TEST_SHARE
-from sylvan.bench.report.study import ALPHA, Figures, Study, arrow, at, key_of, plain
+from sylvan.bench.report.study import ALPHA, Figures, Study, at, key_of, plain
 from sylvan.bench.statistics import bold_cells, greater_is_better, not_significantly_worse, summarise
+from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Table, number
-from sylvan.pages.words import NotHere, fixed, measure_name
+from sylvan.pages.words import NotHere, fixed
+from sylvan.plotting.style import arrow
 
 
 def score_tables(study: Study, _: Figures | None = None) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from sylvan.bench.statistics import (
     Ranks,
     complete_blocks,
     dataset_means,
-    greater_is_better,
     ranks,
     wilcoxon_pairs,
 )
+from sylvan.measures import measure_name
 from sylvan.pages.page import Picture, write_whole
-from sylvan.pages.words import NotHere, measure_name, slug
+from sylvan.pages.words import NotHere, slug
 
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.
@@ -197,11 +197,6 @@ class Figures:
             write_whole(self.folder / f"{slug(name)}.png", to_png(figure, dpi=150))
         data = to_png(figure, dpi=dpi) if png or len(svg) > LARGEST_SVG else svg
         return Picture(data, figure.get_figwidth() * 104)
-
-
-def arrow(measure: str) -> str:
-    """Name of a measure with its direction as an arrow."""
-    return f"{measure_name(measure)} {'↑' if greater_is_better(measure) else '↓'}"
 
 
 def plain(value: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan.bench import plots
-from sylvan.bench.report.study import ALPHA, MOST_PANELS, Figures, Study, arrow, at, plain
+from sylvan.bench.report.study import ALPHA, MOST_PANELS, Figures, Study, at, plain
 from sylvan.bench.statistics import (
     bonferroni_dunn,
     cliques,
@@ -19,6 +19,7 @@ from sylvan.bench.statistics import (
 )
 from sylvan.pages.page import Cell, Table, number
 from sylvan.pages.words import DASH, MINUS, fixed, rows_of
+from sylvan.plotting.style import arrow
 
 
 def rank_table(study: Study, _: Figures) -> dict[str, Any]:
