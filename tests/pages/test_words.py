@@ -5,7 +5,8 @@ import re
 from hypothesis import given as given_values
 from hypothesis import strategies as st
 
-from sylvan.pages.words import brief, direction, fixed, listing, many, measure_name, percent, slug
+from sylvan.measures import measure_name
+from sylvan.pages.words import brief, direction, fixed, listing, many, percent, slug
 
 
 @given_values(st.floats(0, 1))
