@@ -210,7 +210,6 @@ def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
             raise ValueError(_UNKNOWN_CLASS)
         warn_user(
             "A column-vector y was passed when a 1d array was expected; it is read as one class per row.",
-            "column vector",
             DataConversionWarning,
         )
         return replace(_read_classes(values.ravel(), unknown_label), index=index)

@@ -77,7 +77,7 @@ def test_bad_tables(tmp_path, name, content, message):
         (["fit", "folder", *FIT], "folder"),
         (["fit", "good.doc", *FIT], "unknown kind of file"),
         (["fit", "good.csv", "--delimiter", ";", *FIT], "has no ';'; its cells seem to be separated by ','"),
-        (["fit", "good.csv", "--delimiter", "xx", *FIT], "--delimiter is one character"),
+        (["fit", "good.csv", "--delimiter", "xx", *FIT], "--delimiter 'xx' is not one character"),
         (["fit", "good.csv", "--decimal", "xx", *FIT], "--decimal"),
         (["fit", "good.csv", "--encoding", "klingon", *FIT], "There is no encoding 'klingon'"),
         (["fit", "good.csv", "--id", "idd", *FIT], "--id 'idd' matches no column; did you mean 'id'?"),

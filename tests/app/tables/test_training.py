@@ -95,8 +95,7 @@ def test_the_id_column(write):
     assert "the id '9' in column 'id' occurs twice, again in row 3" in refused(
         write(SONGS.replace("08", "9")), "tag_*", id="id"
     )
-    assert "the id in column 'id' is empty in row 2" in refused(write(SONGS.replace("08", "")), "tag_*", id="id")
-    assert "names the rows (--id) and is a label, too" in refused(write(SONGS), "id,tag_a", id="id")
+    assert "names the rows (id='id') and is a label, too" in refused(write(SONGS), "id,tag_a", id="id")
 
 
 def test_an_index_in_parquet_names_the_rows(tmp_path):
@@ -161,7 +160,7 @@ def test_lists_and_classes(write):
     table = read_training_table(path, "kind", classes=True)
     assert table.Y.tolist() == ["01", "1", "01"]
     assert "not both" in refused(path, "kind", classes=True, separator=";")
-    assert "--classes needs one label column, but 2 were chosen" in refused(path, "x,kind", classes=True)
+    assert "classes=True needs one label column, but 2 were chosen" in refused(path, "x,kind", classes=True)
     assert "has one class only" in refused(write("x,kind\n1,a\n2,a\n"), "kind", classes=True)
 
 
@@ -169,7 +168,7 @@ def test_categories_that_the_user_names(write):
     table = read_training_table(write(SONGS), "tag_*", categorical="zone")
     assert table.schema.categories == {"mode": ["major", "minor"], "zone": ["1", "2"]}
     assert table.X["zone"].tolist() == [0, 1, 0, 1]
-    assert "--categorical 'zoone' matches no column; did you mean 'zone'?" in refused(
+    assert "categorical='zoone' matches no column; did you mean 'zone'?" in refused(
         write(SONGS), "tag_*", categorical="zoone"
     )
 
@@ -219,18 +218,18 @@ def test_text_that_is_no_category(write):
     text = "x,title,remark,tag\n" + "".join(f"{at},song {at},long text {at},{at % 2}\n" for at in range(12))
     found = refused(write(text), "tag")
     assert found.startswith("Feature columns hold text: 'title', 'remark' (e.g. 'song 0', 12 different values).")
-    assert "--drop 'title,remark'" in found
-    assert "--categorical 'title,remark'" in found
+    assert "drop='title,remark'" in found
+    assert "categorical='title,remark'" in found
     found = refused(write("x,y,tag\n1,5,1\n2,six,0\n3,7,1\n"), "tag")
     assert "Column 'y' holds numbers, but 'six' in row 2 (1 such cells)" in found
-    assert "--missing 'six'" in found
-    assert "--categorical 'y'" in found
+    assert "missing='six'" in found
+    assert "categorical='y'" in found
 
 
 def test_decimal_commas_are_recognised(write):
     text = "x;tag\n" + "".join(f"{at},5;{at % 2}\n" for at in range(12))
-    assert "--decimal ," in refused(write(text), "tag")
-    assert "if that is a decimal comma, say --decimal ," in refused(write("x;tag\n1;1\n2;0\n1,5;0\n"), "tag")
+    assert "decimal=','" in refused(write(text), "tag")
+    assert "If that is a decimal comma, say decimal=','" in refused(write("x;tag\n1;1\n2;0\n1,5;0\n"), "tag")
 
 
 def test_dates_and_lists_in_parquet_are_refused(tmp_path):
@@ -238,7 +237,7 @@ def test_dates_and_lists_in_parquet_are_refused(tmp_path):
     pd.DataFrame({"x": pd.to_datetime(["2020-01-01", None]), "tag": [1, 0]}).to_parquet(path)
     assert "Column 'x' holds times; make numbers of them" in refused(path, "tag")
     pd.DataFrame({"x": [[1, 2], [3]], "tag": [1, 0]}).to_parquet(path)
-    assert "leave it out (--drop 'x')" in refused(path, "tag")
+    assert "leave it out (drop='x')" in refused(path, "tag")
 
 
 def test_labels_that_nothing_can_be_learned_from(write):
@@ -350,7 +349,7 @@ def test_numbers_and_categories_survive(tmp_path_factory, rows):
 def test_an_id_that_the_label_file_lacks(tmp_path):
     (tmp_path / "x.csv").write_text("song,x\na,1\nb,2\nc,3\n")
     (tmp_path / "y.csv").write_text("name,t\na,1\nb,0\nc,1\n")
-    with pytest.raises(TableError, match=r"y\.csv has no column 'song' \(--id\); its columns are 'name', 't'"):
+    with pytest.raises(TableError, match=r"y\.csv has no column 'song' \(id='song'\); its columns are 'name', 't'"):
         read_training_table(tmp_path / "x.csv", "t", label_file=tmp_path / "y.csv", id="song")
     (tmp_path / "x.csv").write_text("id,x\na,1\nb,2\nc,3\n")
     table = read_training_table(tmp_path / "x.csv", "t", label_file=tmp_path / "y.csv")
@@ -362,7 +361,7 @@ def test_shared_columns_are_not_ignored(tmp_path):
     (tmp_path / "x.csv").write_text("song,x\na,1\nb,2\nc,3\n")
     (tmp_path / "y.csv").write_text("Song,t\nc,1\nb,0\na,0\n")
     for labels in (None, "t"):
-        with pytest.raises(TableError, match=r"both have a column 'song': say --id song .* or --id -"):
+        with pytest.raises(TableError, match=r"both have a column 'song': say id='song' .* or id='-'"):
             read_training_table(tmp_path / "x.csv", labels, label_file=tmp_path / "y.csv")
     (tmp_path / "y.csv").write_text("song,t\nc,1\nb,0\na,0\n")
     table = read_training_table(tmp_path / "x.csv", label_file=tmp_path / "y.csv", id="song")
@@ -384,7 +383,7 @@ def test_marks_of_missing_features_are_no_marks_of_labels(tmp_path):
 @pytest.mark.parametrize("value", ["1,5", "1,234", "12,5"])
 def test_numbers_with_commas_are_no_categories(tmp_path, value):
     (tmp_path / "x.csv").write_text("x;t\n" + f"{value};1\n10,5;0\n" * 20)
-    with pytest.raises(TableError, match=f"Column 'x' has numbers like '{value}'.*--decimal ,"):
+    with pytest.raises(TableError, match=f"Column 'x' has numbers like '{value}'.*decimal=','"):
         read_training_table(tmp_path / "x.csv", "t")
     assert read_training_table(tmp_path / "x.csv", "t", decimal=",").X["x"].iloc[1] == 10.5
 

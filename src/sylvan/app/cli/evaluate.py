@@ -4,37 +4,24 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from sylvan.app.cli.options import (
-    FILE,
-    examples,
-    file_options,
-    format_of,
-    json_option,
-    print_json,
-    quiet_option,
-    read_model,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, file_options, result_options
 from sylvan.app.cli.predict import open_rows, tell_unseen, text_columns
+from sylvan.app.cli.steps import format_of, read_model
+from sylvan.app.cli.terminal import print_json, say, show_table
 
 
-@examples("""
+@command("""
 sylvan evaluate songs.sylvan test.csv
 sylvan evaluate songs.sylvan test.csv --by-label
 sylvan evaluate songs.sylvan features.csv --label-file truth.csv --json
 """)
-@click.command(short_help="Measure a model on rows whose labels are known.")
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option("--label-file", type=FILE, help="A second file with the labels, matched by the id column or by order.")
 @click.option("--by-label", is_flag=True, help="Also measures of each label.")
 @file_options
-@json_option
-@quiet_option
+@result_options
 def evaluate(**options: Any) -> None:
     """Compare what a stored MODEL predicts for the rows of DATA with their labels.
 
@@ -50,14 +37,10 @@ def evaluate(**options: Any) -> None:
             found["by_label"] = by_label
         print_json(found)
         return
-    console = Console()
-    table = Table("measure", "value", "better", title=f"{len(X)} rows", title_justify="left")
-    table.columns[0].overflow, table.columns[1].justify = "fold", "right"
-    for name, value in scores.items():
-        table.add_row(name, "undefined" if value != value else f"{value:.3f}", _direction(name))
-    console.print(table)
+    rows = ((name, value, _direction(name)) for name, value in scores.items())
+    show_table(("measure", "value", "better"), rows, "lrl", f"{len(X)} rows")
     if options["by_label"] and by_label:
-        console.print(_label_table(by_label))
+        show_table(by_label[0], (row.values() for row in by_label), "lr")
 
 
 def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[Any, Any]:
@@ -134,13 +117,3 @@ def _direction(name: str) -> str:
 
     greater = MEASURES[name].greater_is_better if name in MEASURES else name != "log_loss"
     return "greater" if greater else "smaller"
-
-
-def _label_table(rows: list[dict[str, Any]]) -> Table:
-    table = Table(*rows[0])
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in rows:
-        cells = [f"{value:.3f}" if isinstance(value, float) and value == value else value for value in row.values()]
-        table.add_row(*(escape("undefined" if value != value else str(value)) for value in cells))
-    return table

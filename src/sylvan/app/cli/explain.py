@@ -3,21 +3,19 @@
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from sylvan.app.cli.options import FILE, examples, file_options, json_option, print_json, quiet_option, read_model
+from sylvan.app.cli.options import FILE, command, file_options, result_options
 from sylvan.app.cli.predict import label_table, open_rows, tell_unseen, text_columns
+from sylvan.app.cli.steps import read_model
+from sylvan.app.cli.terminal import print_json, show, show_table
 
 
-@examples("""
+@command("""
 sylvan explain songs.sylvan                          the most important features, and rules if the model has any
 sylvan explain songs.sylvan s17                      what the model made of the row s17 of its own table
 sylvan explain songs.sylvan s901 --data new.csv      what it says about a new row, and which rules hold for it
 sylvan explain songs.sylvan --top 50 --json
 """)
-@click.command(short_help="Show what a model goes by: features, rules, single rows.")
 @click.argument("model", type=FILE)
 @click.argument("row", required=False)
 @click.option("--data", type=FILE, help="The table that has ROW. Default: the rows of the fit.")
@@ -25,8 +23,7 @@ sylvan explain songs.sylvan --top 50 --json
     "--top", type=click.IntRange(1), default=20, show_default=True, help="How many features and rules to list."
 )
 @file_options
-@json_option
-@quiet_option
+@result_options
 def explain(**options: Any) -> None:
     """Show the features that a stored MODEL goes by, its rules (algorithm imldf), or what it says about one ROW.
 
@@ -48,9 +45,8 @@ def explain(**options: Any) -> None:
     if options["as_json"]:
         print_json({name: part for name, part in found.items() if part is not None})
         return
-    console = Console()
     for name, part in found.items():
-        _print_part(console, name, part)
+        _print_part(name, part)
 
 
 def _whole(model: Any, schema: Any, top: int) -> dict[str, Any]:
@@ -154,28 +150,16 @@ def _position(names: list[str], row: str, where: str) -> int:
     raise click.UsageError(f"There is no row {row!r} in {where}; {hint}")
 
 
-def _print_part(console: Console, name: str, part: Any) -> None:
+def _print_part(name: str, part: Any) -> None:
     if part is None:
         return
-    if isinstance(part, str):
-        console.print(f"{name}: {part}", markup=False, highlight=False)
-        return
-    if isinstance(part, dict):
+    if isinstance(part, str) or not part:
+        show(f"{name}: {part or 'none'}")
+    elif isinstance(part, dict):
         for key, value in part.items():
             text = ", ".join(f"{k} = {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
-            console.print(f"{key}: {text}", markup=False, highlight=False, soft_wrap=True)
-        return
-    if not part:
-        console.print(f"{name}: none", markup=False)
-        return
-    table = Table(*(key.replace("_", " ") for key in part[0]), title=name, title_justify="left")
-    for column, value in zip(table.columns, part[0].values()):
-        column.justify = "right" if isinstance(value, float) else "left"
-        column.overflow = "fold"
-    for line in part:
-        cells = (
-            "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-            for value in line.values()
-        )
-        table.add_row(*map(escape, cells))
-    console.print(table)
+            show(f"{key}: {text}")
+    else:
+        justify = "".join("r" if isinstance(value, float) else "l" for value in part[0].values())
+        heads = (key.replace("_", " ") for key in part[0])
+        show_table(heads, (line.values() for line in part), justify, name)

@@ -6,40 +6,24 @@ from typing import Any
 
 import click
 
-from sylvan.app.cli.options import (
-    FILE,
-    check_free,
-    data_options,
-    examples,
-    fit_model,
-    force_option,
-    format_of,
-    gigabytes,
-    json_option,
-    make_model,
-    model_options,
-    print_json,
-    quiet_option,
-    read_training,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options
+from sylvan.app.cli.steps import check_free, fit_model, format_of, make_model, read_training
+from sylvan.app.cli.terminal import gigabytes, print_json, say
 
 
-@examples("""
+@command("""
 sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan
 sylvan fit songs.csv --labels 'tag_*' --algorithm slcforest --frequency top-rate -o songs.sylvan --report report.html
 sylvan fit features.parquet --label-file labels.csv --id song -o songs.sylvan
 sylvan fit catalogue.tsv --labels tags --label-separator ';' --drop title,remarks -o catalogue.sylvan
 sylvan fit flowers.csv --labels species --classes --algorithm gcforest --trees 100 -o flowers.sylvan
 """)
-@click.command(short_help="Learn from a table and store the model.")
 @data_options
 @model_options
 @click.option("--out", "-o", type=FILE, required=True, metavar="MODEL", help="The model file, usually NAME.sylvan.")
 @click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about the fit: report.html.")
 @force_option
-@json_option
-@quiet_option
+@result_options
 def fit(**options: Any) -> None:
     """Learn from the table DATA (CSV, TSV, Parquet or ARFF) and store the model in one file.
 

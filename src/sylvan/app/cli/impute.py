@@ -4,38 +4,22 @@ import time
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from sylvan.app.cli.fit import store, write_page
-from sylvan.app.cli.options import (
-    FILE,
-    check_free,
-    data_options,
-    examples,
-    fit_model,
-    force_option,
-    json_option,
-    make_model,
-    model_options,
-    print_json,
-    quiet_option,
-    read_training,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options, safe_option
+from sylvan.app.cli.steps import check_free, fit_model, make_model, read_training
+from sylvan.app.cli.terminal import print_json, say, show, show_table
 
 _NEXT_BEST = 100  # suggestions listed beyond those that are added
 
 
-@examples("""
+@command("""
 sylvan impute songs.csv --labels 'tag_*' -o completed.csv --suggestions suggestions.csv
 sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check --report report.html
 sylvan impute songs.csv --labels 'tag_*' -o completed.csv --min-proba 0.8 --max-per-label 20
 sylvan impute songs.csv --labels 'tag_*' -o completed.csv --frequency 0.4-0.8
 sylvan impute features.csv --label-file labels.csv --id song -o completed_labels.csv
 """)
-@click.command(short_help="Find labels that are missing in a table, and complete it.")
 @data_options
 @model_options
 @click.option("--out", "-o", type=FILE, required=True, metavar="FILE", help="The completed table: CSV, TSV or Parquet.")
@@ -47,9 +31,9 @@ sylvan impute features.csv --label-file labels.csv --id song -o completed_labels
 @click.option("--check", is_flag=True, help="Hide a tenth of the known positives and see how many are found again.")
 @click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about what was found: report.html.")
 @click.option("--model", type=FILE, metavar="MODEL", help="Also store the model, for `sylvan predict` and `explain`.")
+@safe_option
 @force_option
-@json_option
-@quiet_option
+@result_options
 def impute(**options: Any) -> None:
     """Learn from the table DATA, find labels that are probably missing, and write the table with them filled in.
 
@@ -59,7 +43,10 @@ def impute(**options: Any) -> None:
     --min-proba chooses by probability instead, and --max-per-label limits either.
     """
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
-    check_free(options["force"], *outputs, inputs=(options["data"], options["label_file"]))
+    inputs = (options["data"], options["label_file"])
+    completed = options["label_file"] or options["data"]
+    needed = completed.stat().st_size if completed.is_file() else 0
+    check_free(options["force"], *outputs, inputs=inputs, needed=needed)
     _check_output(options)
     model = make_model(options)
     table = read_training(options)
@@ -85,7 +72,7 @@ def impute(**options: Any) -> None:
     elif not options["quiet"]:
         _print(model, added, listed, recovery, options)
     for doubt in doubts:
-        click.echo(f"Warning: {doubt}", err=True)
+        say(f"Warning: {doubt}")
 
 
 def _check_output(options: dict[str, Any]) -> None:
@@ -140,9 +127,11 @@ def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, A
     from sylvan.app.tables import TableWriter, write_completed  # noqa: PLC0415
 
     at = table.X.index.get_indexer(added["row"])
-    write_completed(options["out"], table.source, table.schema.labels, table.source_rows.to_numpy()[at], added["label"])
+    rows = table.source_rows.to_numpy()[at]
+    safe = options["safe"]
+    write_completed(options["out"], table.source, table.schema.labels, rows, added["label"], safe=bool(safe))
     if options["suggestions"]:
-        with TableWriter(options["suggestions"]) as out:
+        with TableWriter(options["suggestions"], safe=safe is not False) as out:
             name = table.schema.id if table.schema.id not in (None, *listed.columns) else "row"
             out.write(listed.rename(columns={"row": name}).assign(probability=listed["probability"].round(4)))
 
@@ -167,42 +156,32 @@ def _names(model: Any) -> list[str]:
 
 
 def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
-    console = Console()
-    labels = model._fitted.labels  # noqa: SLF001
+    labels, frequency = model._fitted.labels, model.label_frequency_  # noqa: SLF001
     counts = added["label"].value_counts()
-    title = f"{options['algorithm']}: {len(added)} labels added to {int(labels.observed.sum())} recorded ones"
-    table = Table(title=title, title_justify="left")
-    table.add_column("label", overflow="fold")
-    heads = ["recorded", "added", *([] if model.label_frequency_ is None else ["share recorded\n(estimate)"])]
+    heads = ["label", "recorded", "added", *([] if frequency is None else ["share recorded\n(estimate)"])]
     heads += ["hidden for\nthe check", "found again"] if recovery is not None else []
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    frequency = None if model.label_frequency_ is None else list(model.label_frequency_)
+    rows = []
     for at, name in enumerate(_names(model)):
-        cells = [str(int(labels.observed[:, at].sum())), str(int(counts.get(name, 0)))]
-        if frequency is not None:
-            cells.append(_estimate(frequency[at], labels.details, at))
-        if recovery is not None:
-            line = recovery.iloc[at]
-            cells += [str(int(line["hidden"])), str(int(line["recovered"]))]
-        table.add_row(escape(name), *cells)
-    console.print(table)
+        row = [name, int(labels.observed[:, at].sum()), int(counts.get(name, 0))]
+        row += [] if frequency is None else [_estimate(list(frequency)[at], labels.details, at)]
+        row += [] if recovery is None else [int(recovery.iloc[at][each]) for each in ("hidden", "recovered")]
+        rows.append(row)
+    title = f"{options['algorithm']}: {len(added)} labels added to {int(labels.observed.sum())} recorded ones"
+    show_table(heads, rows, "lr", title)
     if recovery is not None:
-        _print_recovery(console, recovery.iloc[-1])
-    _print_best(console, listed)
+        _print_recovery(recovery.iloc[-1])
+    if not listed.empty:
+        best = listed.head(10).itertuples(index=False)
+        lines = ((line.row, line.label, float(line.probability), "yes" if line.added else "no") for line in best)
+        show_table(("row", "label", "probability", "added"), lines, "llrl", "The best suggestions")
     if model.impute is None:
         say(f"{options['algorithm']} fills nothing in by itself: what has a probability above 0.5 is added.")
     if labels.details is not None:
         say(f"Share recorded: {labels.details.reason}.")
     say(_advice(model, added, labels))
-    for name, what in (
-        ("out", "Completed table"),
-        ("suggestions", "Suggestions"),
-        ("report", "Report"),
-        ("model", "Model"),
-    ):
+    for name in ("out", "suggestions", "report", "model"):
         if options[name]:
-            say(f"{what}: {options[name]}")
+            say(f"{'Completed table' if name == 'out' else name.capitalize()}: {options[name]}")
 
 
 def _estimate(c: float, details: Any, at: int) -> str:
@@ -232,30 +211,17 @@ def _advice(model: Any, added: Any, labels: Any) -> str:
     )
 
 
-def _print_recovery(console: Console, total: Any) -> None:
+def _print_recovery(total: Any) -> None:
     hidden, found = int(total["hidden"]), int(total["recovered"])
     if not hidden:
-        console.print("Check: no label has two known positives, so none could be hidden.")
+        show("Check: no label has two known positives, so none could be hidden.")
         return
     rank = f"Half of the hidden ones are among the {total['median_rank']:.0f} best of {int(total['candidates'])} cells."
     if not total["imputed"]:
-        text = f"Check: {hidden} known positives were hidden, but the repeated fit added nothing at all. {rank}"
-    else:
-        text = (
-            f"Check: of {hidden} known positives that were hidden, {found} came back ({found / hidden:.0%}) among "
-            f"{int(total['imputed'])} cells that the repeated fit added (as many picked at random: "
-            f"{total['expected_by_chance']:.1%}). {rank}"
-        )
-    console.print(text, highlight=False, soft_wrap=True)
-
-
-def _print_best(console: Console, listed: Any) -> None:
-    if listed.empty:
+        show(f"Check: {hidden} known positives were hidden, but the repeated fit added nothing at all. {rank}")
         return
-    table = Table("row", "label", "probability", "added", title="The best suggestions", title_justify="left")
-    table.columns[2].justify = "right"
-    for line in listed.head(10).itertuples(index=False):
-        table.add_row(
-            escape(str(line.row)), escape(str(line.label)), f"{line.probability:.3f}", "yes" if line.added else "no"
-        )
-    console.print(table)
+    show(
+        f"Check: of {hidden} known positives that were hidden, {found} came back ({found / hidden:.0%}) among "
+        f"{int(total['imputed'])} cells that the repeated fit added (as many picked at random: "
+        f"{total['expected_by_chance']:.1%}). {rank}"
+    )

@@ -1,33 +1,27 @@
 """`sylvan predict`: labels of new rows, a part of the file at a time."""
 
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 
-from sylvan.app.cli.options import (
-    FILE,
-    check_free,
-    counting,
-    examples,
-    file_options,
-    force_option,
-    format_of,
-    quiet_option,
-    read_model,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, file_options, force_option, safe_option
+from sylvan.app.cli.steps import check_free, format_of, read_model
+from sylvan.app.cli.terminal import counting, say, visible
 
 _NUMBERS = 1_000_000  # feature values that are read and predicted at a time
 
 
-@examples("""
+@command("""
 sylvan predict songs.sylvan new.csv -o tags.csv
 sylvan predict songs.sylvan new.parquet -o tags.parquet --proba
 sylvan predict songs.sylvan new.csv | head
 """)
-@click.command(short_help="Predict labels of new rows.")
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option("--out", "-o", type=FILE, metavar="FILE", help="CSV, TSV or Parquet. Default: CSV on standard output.")
@@ -38,8 +32,9 @@ sylvan predict songs.sylvan new.csv | head
     "would be recorded.",
 )
 @file_options
+@safe_option
 @force_option
-@quiet_option
+@click.option("--quiet", "-q", is_flag=True, help="Print errors and warnings only.")
 def predict(**options: Any) -> None:
     """Predict labels (0/1), classes or, with --proba, probabilities for the rows of DATA by a stored MODEL.
 
@@ -52,7 +47,8 @@ def predict(**options: Any) -> None:
     table = open_rows(options["data"], schema, options, about)
     unseen: dict[str, list[str]] = {}
     n_rows, n_positive = 0, 0
-    writer = _Printer() if options["out"] is None else TableWriter(options["out"])
+    safe = options["safe"] is not False
+    writer = _printer(safe) if options["out"] is None else TableWriter(options["out"], safe=safe)
     with counting("rows", table.n_rows, options["quiet"]) as advance, writer as out:
         for part in _parts(model, schema, table, options["proba"], unseen):
             out.write(part)
@@ -65,22 +61,20 @@ def predict(**options: Any) -> None:
         say(f"{n_rows} rows in {options['out']}.", options["quiet"])
 
 
-class _Printer:
-    """Writes a table in parts to standard output."""
+@contextmanager
+def _printer(safe: bool) -> Iterator[SimpleNamespace]:
+    """Write a table in parts to standard output; a terminal gets no control characters."""
+    from sylvan.app.tables.output import csv_text  # noqa: PLC0415
 
-    def __init__(self) -> None:
-        self.header = True
+    n_parts = count()
 
-    def __enter__(self) -> "_Printer":
-        return self
+    def write(frame: Any) -> None:
+        text = csv_text(frame, next(n_parts) == 0, safe)
+        if sys.stdout.isatty():
+            text = "".join(visible(line) + "\n" for line in text.removesuffix("\n").split("\n"))
+        click.echo(text, nl=False)
 
-    def __exit__(self, *exc: object) -> None:
-        return None
-
-    def write(self, frame: Any) -> None:
-        """Write further rows."""
-        click.echo(frame.to_csv(index=False, header=self.header, lineterminator="\n"), nl=False)
-        self.header = False
+    yield SimpleNamespace(write=write)
 
 
 def _positives(part: Any, model: Any) -> int:
@@ -133,10 +127,7 @@ def tell_unseen(unseen: dict[str, list[str]]) -> None:
     from sylvan.app.tables.errors import some  # noqa: PLC0415
 
     for name, values in unseen.items():
-        click.echo(
-            f"Warning: column {name!r} has values that the model has not seen, taken as missing: {some(values)}.",
-            err=True,
-        )
+        say(f"Warning: column {name!r} has values that the model has not seen, taken as missing: {some(values)}.")
 
 
 def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, list[str]]) -> Iterator[Any]:
