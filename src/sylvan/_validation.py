@@ -2,6 +2,7 @@
 
 Errors say what was wrong, where, and what to do about it."""
 
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -286,10 +287,11 @@ def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_
 def _has_many_digits(column: np.ndarray) -> bool:
     """Say whether large values look like ids or hashes: whole numbers, and with more digits than anyone measures."""
     values = column[np.isfinite(column)]
-    large = values[np.abs(values) > 2**53][:100]
-    return bool((values == np.trunc(values)).all()) and all(
-        len(f"{value:.17g}".partition("e")[0].replace(".", "").strip("-").rstrip("0")) > 15 for value in large[:100]
-    )
+    if not (values == np.trunc(values)).all():
+        return False
+    large = values[np.abs(values) > 2**53][:100].tolist()
+    digits = [len(re.sub(r"e.*|\D", "", repr(value)).rstrip("0")) for value in large]
+    return bool(np.median(digits) > 15)
 
 
 def _first_of(texts: list[str]) -> str:

@@ -260,6 +260,35 @@ def test_brackets_in_names_are_not_markup(songs, tmp_path):
     assert "tag_[red]loud[/]" in found.stdout
 
 
+def test_formulas_in_names_and_ids(songs, tmp_path):
+    """The user's own table stays as it is, what is new is safe; both can be changed."""
+    frame = songs.frame.assign(id=[f"=cmd({at})" for at in range(len(songs.frame))])
+    frame.rename(columns={"tag_loud": "@tag_loud"}).to_csv(tmp_path / "songs.csv", index=False)
+
+    def run(*options):
+        arguments = ("songs.csv", "-l", "*tag_*", "-o", "out.csv", "--suggestions", "s.csv", "--force", *TINY, *options)
+        done(call(tmp_path, "impute", *arguments))
+        completed, listed = read_as_text(tmp_path / "out.csv"), read_as_text(tmp_path / "s.csv")
+        assert completed["tempo"].str.startswith("-").any()  # numbers are no formulas
+        return completed["id"][0], list(completed)[-1], listed["id"][0][:2], set(listed["label"])
+
+    assert run()[:3] == ("=cmd(0)", "@tag_loud", "'=")
+    assert "'@tag_loud" in run()[3]
+    assert run("--spreadsheet-safe")[:3] == ("'=cmd(0)", "'@tag_loud", "'=")
+    assert run("--as-is")[:3] == ("=cmd(0)", "@tag_loud", "=c")
+    assert "@tag_loud" in run("--as-is")[3]
+
+
+def test_formulas_in_predictions(songs, tmp_path):
+    songs.new.assign(id="=1+1").to_csv(tmp_path / "new.csv", index=False)
+    for options, expected in (((), "'=1+1,"), (("--as-is",), "=1+1,")):
+        assert (
+            done(call(tmp_path, "predict", songs.path, "new.csv", *options)).stdout.splitlines()[1].startswith(expected)
+        )
+        done(call(tmp_path, "predict", songs.path, "new.csv", "-o", "out.csv", "--force", *options))
+        assert (tmp_path / "out.csv").read_text().splitlines()[1].startswith(expected)
+
+
 def test_doubts_are_warnings(songs, tmp_path, monkeypatch):
     module = pytest.importorskip("sylvan.labels.gaps")
     monkeypatch.setattr(module, "doubt_missing_at_random", lambda model: ["Rows 1 to 9 have no label."])

@@ -98,6 +98,29 @@ def test_the_id_column(write):
     assert "names the rows (id='id') and is a label, too" in refused(write(SONGS), "id,tag_a", id="id")
 
 
+@pytest.mark.parametrize("id", ["id", None])
+def test_an_id_column_with_an_empty_cell_stays_an_id(write, id):
+    path = write(SONGS.replace("08", ""))
+    table = read_training_table(path, "tag_*", id=id)
+    assert table.X.index.tolist() == ["007", "row 2", "9", "10"]
+    assert table.X.columns.tolist() == ["tempo", "mode", "zone"]
+    assert table.schema.id == "id"
+    said = "Column 'id' is empty in 1 rows, first in row 2; these are called by their number, as 'row 7'."
+    assert (said in table.notes) == (id is None)
+    found = refused(write(SONGS.replace("08", "").replace("9,", "row 2,")), "tag_*", id="id")
+    assert "the id 'row 2' in column 'id' occurs twice" in found
+    labels = write("id,t\n007,1\n9,0\n10,1\n,0\n", "labels.csv")
+    assert "is empty in row 2, but rows of two files are matched by it" in refused(
+        write(SONGS.replace("08", "")), label_file=labels, id=id, drop="tag_*"
+    )
+
+
+def test_an_id_column_with_equal_values_is_a_feature(write):
+    table = read_training_table(write(SONGS.replace("08", "9")), "tag_*")
+    assert table.X["id"].tolist() == [7, 9, 9, 10]
+    assert "Column 'id' has equal values and is taken as a feature; drop='id' leaves it out." in table.notes
+
+
 def test_an_index_in_parquet_names_the_rows(tmp_path):
     frame = pd.DataFrame({"x": [1.0, 2, 3], "t": [1, 0, 1], "u": [0, 1, 1]}, index=["p", "q", "r"])
     frame.rename_axis("id").to_parquet(tmp_path / "named.parquet")
@@ -136,6 +159,54 @@ def test_a_second_file_with_one_column_may_have_empty_cells(write):
     other = write("tags\nred;big\n\nbig\n", "lists.csv")
     table = read_training_table(write(FEATURES), label_file=other, drop="song", separator=";")
     assert table.Y.to_numpy().tolist() == [[1, 1], [0, 0], [0, 1]]
+
+
+def test_ids_that_overlap_but_differ_are_refused_with_both_counts(write):
+    other = write("id,tag\na,1\nc,0\nd,1\ne,1\n", "labels.csv")
+    found = refused(write("id,x\na,1\nb,2\nc,3\n"), label_file=other)
+    assert "labels.csv has no row for 1 of 3 ids of" in found
+    assert "has none for 2 of 4 ids of" in found
+    assert found.endswith("labels.csv: 'd', 'e'.")
+
+
+def test_further_ids_of_the_label_file_are_named(write):
+    other = write("id,tag\nc,1\nb,0\nzzz,1\na,0\n", "labels.csv")
+    table = read_training_table(write("id,x\na,1\nb,2\nc,3\n"), label_file=other)
+    assert table.Y["tag"].tolist() == [0, 0, 1]  # by name, whatever their order
+    (note,) = [note for note in table.notes if "labels.csv" in note]
+    assert note.endswith("has none for 1 of 4 ids of " + str(other) + ": 'zzz'. Their labels are not used.")
+
+
+@pytest.mark.parametrize("first", ["id", "ID", ""])
+def test_ids_of_the_label_file_are_not_ignored(write, first):
+    """Rows are never matched by their order if one of the files has ids, unless they are row numbers."""
+    path = write("song,x\na,1\nb,2\nc,3\n")
+    other = write(f"{first},tag\nc,1\nb,0\na,0\n", "labels.csv")
+    found = refused(path, label_file=other, categorical="song")
+    assert f"labels.csv has ids in column {first or 'unnamed'!r}" in found
+    assert "id='-' to match them by their order" in found
+    table = read_training_table(path, label_file=other, id="-", categorical="song")
+    assert table.Y["tag"].tolist() == [1, 0, 0]
+    other = write(f"{first},tag\n0,1\n1,0\n2,0\n", "labels.csv")
+    assert read_training_table(path, label_file=other, categorical="song").Y["tag"].tolist() == [1, 0, 0]
+
+
+def test_messages_name_parameters_of_python(write):
+    """What the command line calls them is its own affair."""
+    text = "x,title,when,tag\n" + "".join(f"{at},song {at},{at}x,{at % 2}\n" for at in range(12))
+    for path, options in [
+        (write(text), {"labels": "tag"}),
+        (write(text), {}),
+        (write(SONGS), {"labels": "tag_*", "id": "idd"}),
+        (write("x,t\n1,maybe\n2,0\n"), {"labels": "t"}),
+        (write(SONGS), {"labels": "tag_*", "classes": True}),
+        (write(SONGS), {"labels": "tag_*", "delimiter": "xx"}),
+    ]:
+        assert "--" not in refused(path, **options)
+    notes = " ".join(read_training_table(write(SONGS), "tag_*").notes)
+    assert "--" not in notes
+    assert "id='-'" in notes
+    assert "blank='zero'" in notes
 
 
 def test_second_files_that_do_not_fit(write):
@@ -315,6 +386,19 @@ def test_labels_of_test_tables(write):
     for more, where in ((None, "test.csv"), (write("id,tag_a\nx,1\ny,0\n", "few.csv"), "few.csv")):
         with pytest.raises(TableError, match=f"{where} lacks label columns of the model: 'tag_b'"):
             read_labels(path, schema, frame[["id", "tag_a"]], more)
+
+
+def test_labels_of_test_tables_by_id_only(write):
+    """What `evaluate` reads: ids that differ are refused, and ids are never ignored."""
+    schema = read_training_table(write(SONGS), "tag_*").schema
+    path = write("id,tempo\nx,1\ny,2\n", "test.csv")
+    frame = next(open_table(path).chunks(None, text=["id"]))
+    other = write("id,tag_a,tag_b\ny,1,0\nz,0,1\n", "labels.csv")
+    with pytest.raises(TableError, match=r"no row for 1 of 2 ids of .* has none for 1 of 2 ids of .*: 'z'"):
+        read_labels(path, schema, frame, other)
+    path = write("tempo\n1\n2\n", "test.csv")
+    with pytest.raises(TableError, match="has ids in column 'id'"):
+        read_labels(path, schema, next(open_table(path).chunks(None)), other)
 
 
 def test_labels_of_test_tables_by_order_if_there_is_no_id(write):

@@ -72,7 +72,7 @@ def _printer(safe: bool) -> Iterator[SimpleNamespace]:
         text = csv_text(frame, next(n_parts) == 0, safe)
         if sys.stdout.isatty():
             text = "".join(visible(line) + "\n" for line in text.removesuffix("\n").split("\n"))
-        click.echo(text, nl=False)
+        click.echo(text, nl=False, color=True)  # or it would take colours out of names
 
     yield SimpleNamespace(write=write)
 
