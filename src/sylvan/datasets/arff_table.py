@@ -1,8 +1,7 @@
 """The text of an ARFF file becomes a table of numbers.
 
-liac-arff reads the values. The declarations are read here, because it cuts fractions off "integer"
-attributes, keeps backslashes in quoted names and stops at comments behind a declaration, all of which occur
-in published files.
+liac-arff reads the values. The declarations are read here, because it cuts fractions off "integer" attributes, keeps
+backslashes in quoted names and stops at comments behind a declaration, all of which occur in published files.
 """
 
 import io

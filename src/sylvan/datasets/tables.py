@@ -64,9 +64,9 @@ def read_csv(
     Returns
     -------
     Bunch or tuple
-        With ``data`` (n, d) float and NaN where a cell is empty, ``target``, ``feature_names``,
-        ``target_names``, ``frame`` (both together, or None), ``ids`` (a frame, or None), ``categories``
-        (nominal feature to the values of its codes), ``name`` and ``DESCR``.
+        With ``data`` (n, d) float and NaN where a cell is empty, ``target``, ``feature_names``, ``target_names``,
+        ``frame`` (both together, or None), ``ids`` (a frame, or None), ``categories`` (nominal feature to the values of
+        its codes), ``name`` and ``DESCR``.
 
     See Also
     --------
@@ -128,19 +128,16 @@ def _choose(header: list[str], wanted: Columns, argument: str) -> dict[str, str]
     elif isinstance(wanted, str) and wanted not in header and wanted.endswith((":", "_", ".", "-")):
         chosen = {name: name.removeprefix(wanted) or name for name in header if name.startswith(wanted)}
     else:
-        chosen = _choose_names(header, [wanted] if isinstance(wanted, str) else wanted, argument)
+        names = [wanted] if isinstance(wanted, str) else wanted
+        unknown = [name for name in names if name not in header]
+        if unknown:
+            raise ValueError(f"{argument} has names that are no columns: {unknown}; the columns are {_some(header)}.")
+        chosen = {name: name for name in header if name in names}
     # Most files have no identifiers, so the prefix "id:" may find none; other choices are meant to find something.
     needed = argument == "labels" or (isinstance(wanted, str) and (argument, wanted) != ("ids", "id:"))
     if needed and not chosen:
         raise ValueError(f"No column was chosen by {argument}={wanted!r}; the columns are {_some(header)}.")
     return chosen
-
-
-def _choose_names(header: list[str], wanted: Collection[str], argument: str) -> dict[str, str]:
-    unknown = [name for name in wanted if name not in header]
-    if unknown:
-        raise ValueError(f"{argument} has names that are no columns: {unknown}; the columns are {_some(header)}.")
-    return {name: name for name in header if name in wanted}
 
 
 def _features(features: pd.DataFrame, nominal: str | Collection[str] | bool) -> tuple[np.ndarray, dict[str, list[Any]]]:

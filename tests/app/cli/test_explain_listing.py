@@ -85,7 +85,7 @@ def test_states_of_labels_that_were_added(songs, tmp_path):
     for row, label, probability, layer in suggested.head(5).itertuples(index=False):
         found = as_json(call(tmp_path, "explain", "m.sylvan", row, "--json"))
         line = next(line for line in found["labels"] if line["label"] == label)
-        assert (line["state"], line["layer"], line["probability"]) == ("added", layer, probability)
+        assert (line["state"], line["layer"], line["probability"]) == ("imputed", layer, probability)
 
 
 def test_a_new_row(songs):

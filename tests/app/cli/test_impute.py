@@ -75,7 +75,7 @@ def test_the_result_is_that_of_python(songs, tmp_path, algorithm):
 def test_impute_in_a_process(songs, tmp_path):
     arguments = ("impute", "songs.csv", "-l", "tag_*", "-o", tmp_path / "out.csv", *TINY)
     found = done(start(songs.folder, *arguments))
-    assert "labels added to" in found.stdout
+    assert "labels suggested beside" in found.stdout
     assert "The best suggestions" in found.stdout
     assert f"Completed table: {tmp_path / 'out.csv'}" in found.stderr
     first = (tmp_path / "out.csv").read_bytes()
@@ -117,11 +117,11 @@ def test_limits(songs, tmp_path, limits, algorithm):
 
 @pytest.mark.parametrize(
     ("algorithm", "advice"),
-    [("auto", "--min-proba adds what is less probable."), ("slcforest", "--frequency top-rate adds more.")],
+    [("auto", "--min-proba suggests less probable ones."), ("slcforest", "--frequency top-rate suggests more.")],
 )
 def test_nothing_is_added_if_nothing_may_be(songs, tmp_path, algorithm, advice):
     found = impute(songs.folder, "-o", tmp_path / "out.csv", "--max-per-label", "0", "-a", algorithm)
-    assert f"Nothing was sure enough to be added; {advice}" in found.stderr
+    assert f"No label is probable enough to be suggested; {advice}" in found.stderr
     assert changes(read_as_text(songs.folder / "songs.csv"), read_as_text(tmp_path / "out.csv")) == []
 
 
@@ -157,7 +157,7 @@ def test_the_check_is_told_in_words(songs, tmp_path):
     found = impute(songs.folder, "-o", tmp_path / "out.csv", "--check")
     table, model = fitted(songs.folder / "songs.csv")
     total = model.check_recovery(table.X, table.Y, random_state=0).iloc[-1]
-    text = f"of {int(total['hidden'])} known positives that were hidden, {int(total['recovered'])} came back"
+    text = f"Check: {int(total['recovered'])} of {int(total['hidden'])} recorded labels that were hidden"
     assert text in found.stdout
 
 

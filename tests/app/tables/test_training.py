@@ -105,7 +105,7 @@ def test_an_id_column_with_an_empty_cell_stays_an_id(write, id):
     assert table.X.index.tolist() == ["007", "row 2", "9", "10"]
     assert table.X.columns.tolist() == ["tempo", "mode", "zone"]
     assert table.schema.id == "id"
-    said = "Column 'id' is empty in 1 rows, first in row 2; these are called by their number, as 'row 7'."
+    said = "Column 'id' has 1 empty cells, the first in row 2: such rows are called by their numbers, as 'row 7'."
     assert (said in table.notes) == (id is None)
     found = refused(write(SONGS.replace("08", "").replace("9,", "row 2,")), "tag_*", id="id")
     assert "the id 'row 2' in column 'id' occurs twice" in found

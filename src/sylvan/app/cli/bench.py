@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from sylvan.app.cli.options import FILE, with_examples
 from sylvan.app.cli.steps import check_free
 from sylvan.app.cli.terminal import say, show, show_table, visible
 
-_EXAMPLES = """\b
-Examples:
-  sylvan bench --quick                                  a small run on what data there is
-  sylvan bench --protocol A --datasets emotions,flags --methods slcforest,cafe_slc,rf_et --ilr 0,0.5 --out results.db
-  sylvan bench --protocol mine.toml --jobs 4            a protocol of your own (`sylvan bench protocols A` prints one)
-  sylvan bench show results.db                          tables in the terminal
-  sylvan bench report results.db -o report.html         a page with statistics and plots
+_EXAMPLES = """
+sylvan bench --quick                            a small run on what data there is
+sylvan bench --protocol A --datasets flags --methods slcforest,rf_et --ilr 0,0.5
+sylvan bench --protocol mine.toml --jobs 4      a protocol of your own
+sylvan bench protocols A > mine.toml            one to start from
+sylvan bench show results.db                    tables in the terminal
+sylvan bench report results.db -o report.html   a page with statistics and plots
 """
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _items(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
@@ -32,24 +33,13 @@ def _items(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 
 def _number(text: str) -> Any:
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
-class _RunOrCommand(click.Group):
-    """`sylvan bench --protocol A` runs; `sylvan bench report` is a command."""
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write("\n" + _EXAMPLES.removeprefix("\b\n"))
-
-
-@click.group(cls=_RunOrCommand, invoke_without_command=True, no_args_is_help=True)
-@click.option(
-    "--protocol", default="A", show_default=True, help="A name (`sylvan bench protocols` lists them) or a TOML file."
-)
+@click.group(invoke_without_command=True, no_args_is_help=True)
+@click.option("--protocol", default="A", show_default=True, help="A name (`sylvan bench protocols`) or a TOML file.")
 @click.option("--datasets", callback=_items, help="Names, with commas. Default: those of the protocol that are found.")
 @click.option("--methods", callback=_items, help="Names, with commas. Default: all that are not optional.")
 @click.option("--ilr", callback=_items, help="Shares of hidden positives, with commas.")
@@ -59,7 +49,7 @@ class _RunOrCommand(click.Group):
 @click.option("--jobs", "-j", type=int, default=1, show_default=True, help="Cells at the same time; -1: one per core.")
 @click.option("--quick", is_flag=True, help="A small run for a look: fewer rows, trees and repeats.")
 @click.option("--retry", is_flag=True, help="Run failed cells again.")
-@click.option("--out", "-o", type=_FILE, default=Path("results.db"), show_default=True,
+@click.option("--out", "-o", type=FILE, default=Path("results.db"), show_default=True,
               help="File of results. What is finished there is not run again.")  # fmt: skip
 @click.pass_context
 def bench(ctx: click.Context, **options: Any) -> None:
@@ -70,6 +60,9 @@ def bench(ctx: click.Context, **options: Any) -> None:
     """
     if ctx.invoked_subcommand is None:
         _run(**options)
+
+
+with_examples(bench, _EXAMPLES)
 
 
 def _run(**options: Any) -> None:
@@ -137,10 +130,8 @@ def _choose_datasets(protocol: Any, named: list[str] | None) -> list[str]:
         known = sorted({*there, *protocol.datasets})
         for name in named:
             if "/" in name or name.endswith((".csv", ".arff")):
-                raise click.UsageError(
-                    f"--datasets takes names, not files: {name!r} is found by its name if SYLVAN_DATA names its "
-                    "folder, or in a protocol as { name = ..., path = ... }."
-                )
+                ways = "is found by name in the folder SYLVAN_DATA, or in a protocol as { name = ..., path = ... }"
+                raise click.UsageError(f"--datasets takes names, not files: {name!r} {ways}.")
             close = get_close_matches(name, known, n=1, cutoff=0.8)
             if name not in known and close:
                 raise click.UsageError(f"unknown data set {name!r}; did you mean {close[0]!r}?")
@@ -312,7 +303,7 @@ def _print_tables(scores: Any, protocol: Any) -> None:
 
 @bench.command(short_help="Write a page with statistics and plots.")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--out", "-o", type=_FILE, default=Path("report.html"), show_default=True)
+@click.option("--out", "-o", type=FILE, default=Path("report.html"), show_default=True)
 @click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Folder for each plot as PNG and SVG.")
 @click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
 def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:

@@ -56,9 +56,7 @@ def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[
     if Y.ndim == 2 and Y.isna().to_numpy().any():
         known = Y.notna().all(axis=1)
         if not known.any():
-            raise click.UsageError(
-                f"{path}: every row has an unknown label; measures need rows whose labels are known."
-            )
+            raise click.UsageError(f"{path}: every row has an unknown label; measures need known ones.")
         say(f"{int((~known).sum())} rows with unknown labels are left out.", options["quiet"])
         X, Y = X[known], Y[known].astype(int)
     return X, Y
@@ -67,26 +65,17 @@ def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[
 def _scores_of_labels(model: Any, X: Any, Y: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
     from sylvan.measures import MEASURES, macro_auroc, macro_average_precision, macro_f1, macro_mcc  # noqa: PLC0415
 
+    proba = model.predict_proba(X)
     if model._fitted.kind == "binary":  # noqa: SLF001 (one column, fitted as two classes)
-        proba = model.predict_proba(X)[:, 1:]
-    else:
-        proba = model.predict_proba(X)
+        proba = proba[:, 1:]
     threshold = model.decision_threshold_
-    measures = {measure.name: measure for measure in MEASURES.values()}
-    scores = {name: measure(Y, proba, threshold=threshold) for name, measure in measures.items()}
+    scores = {measure.name: measure(Y, proba, threshold=threshold) for measure in MEASURES.values()}
     columns = {
         measure.name.removeprefix("macro_"): measure.vector(Y, proba, threshold=threshold)
         for measure in (macro_auroc, macro_average_precision, macro_f1, macro_mcc)
     }
-    by_label = [
-        {
-            "label": str(name),
-            "positives": int(Y[name].sum()),
-            **{key: float(values[at]) for key, values in columns.items()},
-        }
-        for at, name in enumerate(Y.columns)
-    ]
-    return scores, by_label
+    measured = ({key: float(values[at]) for key, values in columns.items()} for at in range(Y.shape[1]))
+    return scores, [{"label": str(name), "positives": int(Y[name].sum()), **row} for name, row in zip(Y, measured)]
 
 
 def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
@@ -97,9 +86,7 @@ def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], li
     known = {str(name) for name in model.classes_}
     new = [name for name in y.unique() if name not in known]
     if new:
-        raise TableError(
-            f"Class {new[0]!r} in row {y.index[(y == new[0]).argmax()]} was not there when the model was fitted."
-        )
+        raise TableError(f"Class {new[0]!r} in row {y.index[(y == new[0]).argmax()]} was not there at the fit.")
     found = model.predict(X).astype(str)
     names = [str(name) for name in model.classes_]
     proba = model.predict_proba(X)

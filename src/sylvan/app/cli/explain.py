@@ -11,27 +11,25 @@ from sylvan.app.cli.terminal import print_json, show, show_table
 
 
 @command("""
-sylvan explain songs.sylvan                          the most important features, and rules if the model has any
-sylvan explain songs.sylvan s17                      what the model made of the row s17 of its own table
-sylvan explain songs.sylvan s901 --data new.csv      what it says about a new row, and which rules hold for it
+sylvan explain songs.sylvan                       important features, and rules
+sylvan explain songs.sylvan s17                   row s17 of the model's own table
+sylvan explain songs.sylvan s901 --data new.csv   a new row
 sylvan explain songs.sylvan --top 50 --json
 """)
 @click.argument("model", type=FILE)
 @click.argument("row", required=False)
 @click.option("--data", type=FILE, help="The table that has ROW. Default: the rows of the fit.")
-@click.option(
-    "--top", type=click.IntRange(1), default=20, show_default=True, help="How many features and rules to list."
-)
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Features and rules to list.")
 @file_options
 @result_options
 def explain(**options: Any) -> None:
-    """Show the features that a stored MODEL goes by, its rules (algorithm imldf), or what it says about one ROW.
+    """Show the features that matter most to a stored MODEL, its rules (algorithm imldf), or what it says about one ROW.
 
-    ROW is an id, or a row number (from 1, as commands count) if the table has no id column. Of a row of the fit,
-    "out of sample" is what trees that did not see the row say, and "probability" the chance that a label is truly
-    there, given whether it was recorded. What trees say, of new rows too, is the chance that a label is there, recorded
-    or not, if the model is one of auto, and otherwise the chance that it would be recorded. Reasons for single rows are
-    given by rules (imldf) only; do not believe much of rules with a stability below a half.
+    ROW is an id, or a row number (from 1) if the table has no id column. For a row of the fit, "out of sample" is what
+    trees that did not see the row say, and "probability" the chance that a label is present, given whether it was
+    recorded. For models of auto, what trees say is the chance that a label is present, recorded or not; for others, the
+    chance that it would be recorded. Only rules (imldf) give reasons for single rows; do not trust rules with a
+    stability below a half.
     """
     model, schema, about = read_model(options["model"])
     if options["row"] is None and options["data"] is not None:
@@ -101,17 +99,15 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
         if labels.observed[at, j]:
             line["state"] = "recorded"
         elif labels.current[at, j]:
-            line["state"] = "added"
+            line["state"] = "imputed"
         elif filled[j]:
             line["state"] = "suggested"
         if model.calibration_ is None:  # otherwise nothing is filled in between layers
             line["layer"] = int(labels.since[at, j]) or None
         # A recorded label is believed; what a calibrated model says of its cell is what it would say of a zero.
         certain = model.calibration_ is not None and labels.observed[at, j]
-        line |= {
-            "out_of_sample": float(proba[j]),
-            "probability": 1.0 if certain else float(fitted.probability[at, j]),
-        }
+        present = 1.0 if certain else float(fitted.probability[at, j])
+        line |= {"out_of_sample": float(proba[j]), "probability": present}
         lines.append(line)
     return {"row": row, "labels": sorted(lines, key=lambda line: (-line["probability"], -line["out_of_sample"]))}
 
@@ -119,7 +115,9 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
 def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     table = open_rows(options["data"], schema, options | {"quiet": True}, about)
     frame = next(iter(table.chunks(None, text=text_columns(schema))))
-    names = frame[schema.id].astype(str).tolist() if schema.id in frame else [str(name) for name in frame.index]
+    names = [str(name) for name in frame.index]
+    if schema.id in frame:
+        names = [f"row {name}" if cell != cell else str(cell) for cell, name in zip(frame[schema.id], names)]
     at = _position(names, options["row"], str(options["data"]))
     unseen: dict[str, list[str]] = {}
     X = schema.features_of(frame.iloc[[at]], unseen)

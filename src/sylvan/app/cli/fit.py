@@ -12,11 +12,11 @@ from sylvan.app.cli.terminal import gigabytes, print_json, say
 
 
 @command("""
-sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan
-sylvan fit songs.csv --labels 'tag_*' --algorithm slcforest --frequency top-rate -o songs.sylvan --report report.html
+sylvan fit songs.csv -l 'tag_*' -o songs.sylvan --report report.html
+sylvan fit songs.csv -l 'tag_*' -o songs.sylvan -a slcforest --frequency top-rate
 sylvan fit features.parquet --label-file labels.csv --id song -o songs.sylvan
-sylvan fit catalogue.tsv --labels tags --label-separator ';' --drop title,remarks -o catalogue.sylvan
-sylvan fit flowers.csv --labels species --classes --algorithm gcforest --trees 100 -o flowers.sylvan
+sylvan fit books.tsv -l tags --label-separator ';' --drop title -o books.sylvan
+sylvan fit flowers.csv -l species --classes -a gcforest -o flowers.sylvan
 """)
 @data_options
 @model_options

@@ -14,33 +14,31 @@ _NEXT_BEST = 100  # suggestions listed beyond those that are added
 
 
 @command("""
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --suggestions suggestions.csv
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check --report report.html
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --min-proba 0.8 --max-per-label 20
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --frequency 0.4-0.8
-sylvan impute features.csv --label-file labels.csv --id song -o completed_labels.csv
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --suggestions list.csv
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --check --report report.html
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --min-proba 0.8
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --frequency 0.4-0.8
+sylvan impute features.csv --label-file labels.csv --id song -o completed.csv
 """)
 @data_options
 @model_options
 @click.option("--out", "-o", type=FILE, required=True, metavar="FILE", help="The completed table: CSV, TSV or Parquet.")
 @click.option("--suggestions", type=FILE, metavar="FILE", help="The list of suggested labels, with probabilities.")
-@click.option("--min-proba", type=click.FloatRange(0, 1), help="Add what is at least so probable.")
-@click.option(
-    "--max-per-label", type=click.IntRange(0), help="Add at most so many of each label, the most probable ones."
-)
-@click.option("--check", is_flag=True, help="Hide a tenth of the known positives and see how many are found again.")
+@click.option("--min-proba", type=click.FloatRange(0, 1), metavar="SHARE", help="Suggest from this probability on.")
+@click.option("--max-per-label", type=click.IntRange(0), metavar="NUMBER", help="Suggest a label at most so often.")
+@click.option("--check", is_flag=True, help="Hide a tenth of the recorded labels. How many are found again?")
 @click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about what was found: report.html.")
 @click.option("--model", type=FILE, metavar="MODEL", help="Also store the model, for `sylvan predict` and `explain`.")
 @safe_option
 @force_option
 @result_options
 def impute(**options: Any) -> None:
-    """Learn from the table DATA, find labels that are probably missing, and write the table with them filled in.
+    """Learn from the table DATA, find labels that are probably missing, and write the table with them.
 
-    A 1 stays a 1; a 0 means "not recorded" and may become a 1. If label cells are empty, only these may be filled, and
-    zeros are trusted (--blank zero: empty means 0). All other cells of the table stay as they are. What is more
-    probably present than not is added, or what the algorithm is sure of, if another one than auto is chosen;
-    --min-proba chooses by probability instead, and --max-per-label limits either.
+    A 1 stays a 1. A 0 means "not recorded" and may become a 1. If label cells are empty, only these can become a 1, and
+    zeros are trusted (--blank zero: empty means 0). All other cells stay as they are. A label is suggested, and becomes
+    a 1, if it is more probably present than absent; algorithms other than auto have thresholds of their own.
+    --min-proba sets the probability, and --max-per-label a limit.
     """
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
     inputs = (options["data"], options["label_file"])
@@ -105,7 +103,7 @@ def _doubts(model: Any) -> list[str]:
 
 
 def _check(model: Any, table: Any, options: dict[str, Any]) -> Any:
-    say("Checking: a tenth of the known positives is hidden, and the fit repeated ...", options["quiet"])
+    say("Checking: a tenth of the recorded labels is hidden, and the fit repeated ...", options["quiet"])
     limits = {name: options[name] for name in ("min_proba", "max_per_label")}
     return model.check_recovery(table.X, table.Y, random_state=options["seed"], **limits)
 
@@ -117,7 +115,7 @@ def _not_found_again(added: Any, recovery: Any) -> list[str]:
     counts = added["label"].value_counts()
     lost = recovery[(recovery["hidden"] >= 5) & (recovery["recovered"] == 0) & (recovery["imputed"] > 0)]
     return [
-        f"{name}: {counts[name]} added, but none of {int(line['hidden'])} hidden ones came back; do not trust these."
+        f"{name}: {counts[name]} suggested, but none of {int(line['hidden'])} hidden ones was found: do not trust them."
         for name, line in lost.iterrows()
         if counts.get(name, 0) >= 5
     ]
@@ -158,24 +156,24 @@ def _names(model: Any) -> list[str]:
 def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
     labels, frequency = model._fitted.labels, model.label_frequency_  # noqa: SLF001
     counts = added["label"].value_counts()
-    heads = ["label", "recorded", "added", *([] if frequency is None else ["share recorded\n(estimate)"])]
-    heads += ["hidden for\nthe check", "found again"] if recovery is not None else []
+    heads = ["label", "recorded", "suggested", *([] if frequency is None else ["share recorded\n(estimate)"])]
+    heads += ["hidden for\nthe check", "found\nagain"] if recovery is not None else []
     rows = []
     for at, name in enumerate(_names(model)):
         row = [name, int(labels.observed[:, at].sum()), int(counts.get(name, 0))]
         row += [] if frequency is None else [_estimate(list(frequency)[at], labels.details, at)]
         row += [] if recovery is None else [int(recovery.iloc[at][each]) for each in ("hidden", "recovered")]
         rows.append(row)
-    title = f"{options['algorithm']}: {len(added)} labels added to {int(labels.observed.sum())} recorded ones"
+    title = f"{options['algorithm']}: {len(added)} labels suggested beside {int(labels.observed.sum())} recorded ones"
     show_table(heads, rows, "lr", title)
     if recovery is not None:
         _print_recovery(recovery.iloc[-1])
     if not listed.empty:
         best = listed.head(10).itertuples(index=False)
         lines = ((line.row, line.label, float(line.probability), "yes" if line.added else "no") for line in best)
-        show_table(("row", "label", "probability", "added"), lines, "llrl", "The best suggestions")
+        show_table(("row", "label", "probability", "in the table"), lines, "llrl", "The best suggestions")
     if model.impute is None:
-        say(f"{options['algorithm']} fills nothing in by itself: what has a probability above 0.5 is added.")
+        say(f"{options['algorithm']} imputes nothing: labels with a probability above 0.5 are suggested.")
     if labels.details is not None:
         say(f"Share recorded: {labels.details.reason}.")
     say(_advice(model, added, labels))
@@ -197,31 +195,26 @@ def _advice(model: Any, added: Any, labels: Any) -> str:
     """Say how far to trust what was added."""
     if added.empty:
         if int(labels.candidates.sum() + labels.observed.sum()) < labels.observed.size:
-            return "Nothing was sure enough to be added; only empty label cells may be filled."
-        more = "--min-proba adds what is less probable" if model.calibration_ else "--frequency top-rate adds more"
-        return f"Nothing was sure enough to be added; {more}."
+            return "No label is probable enough to be suggested; only empty label cells were looked at."
+        more = "--min-proba suggests less probable ones" if model.calibration_ else "--frequency top-rate suggests more"
+        return f"No label is probable enough to be suggested; {more}."
     if model.calibration_ is not None:
-        return (
-            "Look at some before you trust the list: probabilities take it that positives were left out at random, "
-            "whatever their features."
-        )
-    return (
-        "Look at some before you trust the list: on noisy data probabilities are too high, since filled labels "
-        "confirm each other."
-    )
+        why = "probabilities assume that labels were left out at random, whatever the features"
+    else:
+        why = "on noisy data probabilities are too high, since imputed labels confirm each other"
+    return f"Look at some before you trust the list: {why}."
 
 
 def _print_recovery(total: Any) -> None:
     hidden, found = int(total["hidden"]), int(total["recovered"])
     if not hidden:
-        show("Check: no label has two known positives, so none could be hidden.")
+        show("Check: no label is recorded twice, so none could be hidden.")
         return
     rank = f"Half of the hidden ones are among the {total['median_rank']:.0f} best of {int(total['candidates'])} cells."
     if not total["imputed"]:
-        show(f"Check: {hidden} known positives were hidden, but the repeated fit added nothing at all. {rank}")
+        show(f"Check: {hidden} recorded labels were hidden, but the repeated fit suggests nothing at all. {rank}")
         return
     show(
-        f"Check: of {hidden} known positives that were hidden, {found} came back ({found / hidden:.0%}) among "
-        f"{int(total['imputed'])} cells that the repeated fit added (as many picked at random: "
-        f"{total['expected_by_chance']:.1%}). {rank}"
+        f"Check: {found} of {hidden} recorded labels that were hidden ({found / hidden:.0%}) are among the "
+        f"{int(total['imputed'])} that the repeated fit suggests (chance: {total['expected_by_chance']:.1%}). {rank}"
     )

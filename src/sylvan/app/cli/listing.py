@@ -77,15 +77,13 @@ def algorithms(name: str | None, as_json: bool) -> None:
 
 
 @command("""
-sylvan datasets                                       what is here
-sylvan datasets digit_attributes -o digits.csv        write one as a table
+sylvan datasets                                  what is here
+sylvan datasets digit_attributes -o digits.csv   write one as a table
 sylvan datasets digit_attributes -o holes.csv --hide 0.5
 """)
 @click.argument("name", required=False)
 @click.option("--out", "-o", type=FILE, help="Write the set NAME to this file; labels are columns 'label:...'.")
-@click.option(
-    "--hide", type=click.FloatRange(0, 1, max_open=True), help="Hide this share of the positives, for trials."
-)
+@click.option("--hide", type=click.FloatRange(0, 1, max_open=True), help="Hide this share of the labels, for trials.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is hidden.")
 @force_option
 @result_options
@@ -96,11 +94,10 @@ def datasets(**options: Any) -> None:
     if options["name"] is None:
         if options["out"] is not None or options["hide"] is not None:
             raise click.UsageError("Which data set? sylvan datasets NAME -o FILE")
-        names = list_datasets()
         if options["as_json"]:
-            print_json(names)
+            print_json(list_datasets())
             return
-        for name in names:
+        for name in list_datasets():
             show(name)
         if not os.environ.get("SYLVAN_DATA"):
             say("More: name a folder of ARFF or CSV files in SYLVAN_DATA.", options["quiet"])

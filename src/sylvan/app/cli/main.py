@@ -22,20 +22,20 @@ _COMMANDS = {
     "fit": ("sylvan.app.cli.fit", "Learn from a table and store the model."),
     "predict": ("sylvan.app.cli.predict", "Predict labels of new rows."),
     "evaluate": ("sylvan.app.cli.evaluate", "Measure a model on rows whose labels are known."),
-    "explain": ("sylvan.app.cli.explain", "Show what a model goes by: features, rules, single rows."),
+    "explain": ("sylvan.app.cli.explain", "Show what a model has learned: features, rules, single rows."),
     "algorithms": ("sylvan.app.cli.listing", "List the algorithms and their parts."),
     "datasets": ("sylvan.app.cli.listing", "List data sets, or write one to a file."),
     "demo": ("sylvan.app.cli.listing", "Hide half of the labels of a built-in set, and find them again."),
     "bench": ("sylvan.app.cli.bench", "Compare methods by a protocol; statistics and a report."),
-    "completion": ("sylvan.app.cli.listing", "Print what makes a shell complete commands."),
+    "completion": ("sylvan.app.cli.listing", "Print the lines that let your shell complete commands."),
 }
 _EXAMPLES = """
 Examples:
-  sylvan demo                                                          see what it does
-  sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check    which labels are missing?
-  sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan                learn once,
-  sylvan predict songs.sylvan new.csv -o tags.csv                      predict often
-  sylvan COMMAND --help                                                all options, and more examples
+  sylvan demo                                            see what it does
+  sylvan impute songs.csv -l 'tag_*' -o completed.csv    which labels are missing?
+  sylvan fit songs.csv -l 'tag_*' -o songs.sylvan        learn once,
+  sylvan predict songs.sylvan new.csv -o tags.csv        predict often
+  sylvan COMMAND --help                                  options, more examples
 """
 
 

@@ -12,18 +12,19 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 DEFAULT_ALGORITHM = "auto"
 
 
+def with_examples(command: click.Command, text: str) -> click.Command:
+    """Return a command whose help ends with examples, kept as they are."""
+
+    def format_epilog(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in text.strip().splitlines()))
+
+    command.format_epilog = format_epilog  # type: ignore[method-assign]
+    return command
+
+
 def command(examples: str) -> Callable[[Callable], click.Command]:
-    """Make a command whose help ends with examples, kept as they are."""
-
-    def make(function: Callable) -> click.Command:
-        def format_epilog(ctx: click.Context, formatter: click.HelpFormatter) -> None:
-            formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in examples.strip().splitlines()))
-
-        made = click.command()(function)
-        made.format_epilog = format_epilog  # type: ignore[method-assign]
-        return made
-
-    return make
+    """Make a command with examples of a function."""
+    return lambda function: with_examples(click.command()(function), examples)
 
 
 def several(*options: Callable) -> Callable:
@@ -38,9 +39,9 @@ def several(*options: Callable) -> Callable:
 
 
 file_options = several(
-    click.option("--delimiter", help="What is between cells; default: found in the first line."),
-    click.option("--decimal", help="Decimal sign. Default: the model's, or a point."),
-    click.option("--encoding", help="Encoding of text files. Default: the model's, or utf-8."),
+    click.option("--delimiter", metavar="SIGN", help="What is between cells. Default: seen from the first line."),
+    click.option("--decimal", metavar="SIGN", help="Decimal sign. Default: the model's, or a point."),
+    click.option("--encoding", metavar="NAME", help="Encoding of text files. Default: the model's, or utf-8."),
 )
 data_options = several(
     click.argument("data", type=FILE),
@@ -48,15 +49,15 @@ data_options = several(
                  help="Label columns: names, 'tag_*', 'first:last', positions '65:72' or '-8:' (the last eight); with "
                       "commas. Default: those that begin with 'label:'."),
     click.option("--label-file", type=FILE, help="A second file with the labels, matched by --id or by order."),
-    click.option("--id", "id", metavar="COLUMN", help="Column that names rows. Default: 'id', if any; - for none."),
+    click.option("--id", "id", metavar="COLUMN", help="Column of row names. Default: 'id', if there is one. -: none."),
     click.option("--drop", multiple=True, metavar="COLUMNS", help="Columns to leave out."),
     click.option("--categorical", multiple=True, metavar="COLUMNS", help="Columns to take as categories."),
-    click.option("--missing", multiple=True, metavar="TEXT", help="A mark of missing values beside NA, ? and such."),
+    click.option("--missing", multiple=True, metavar="TEXT", help="A mark of missing values, beside ? and NA."),
     click.option("--blank", type=click.Choice(["unknown", "zero"]),
-                 help="What an empty label cell means. Default: unknown, and then zeros are trusted; in lists: zero."),
-    click.option("--positive", multiple=True, metavar="TEXT", help="A word for 1 in label cells beside yes and true."),
-    click.option("--negative", multiple=True, metavar="TEXT", help="A word for 0 in label cells beside no and false."),
-    click.option("--classes", is_flag=True, help="The label column holds classes, one for each row."),
+                 help="What an empty label cell means. Default: unknown (then zeros are trusted); in lists: zero."),
+    click.option("--positive", multiple=True, metavar="TEXT", help="A word for 1 in label cells, beside yes and true."),
+    click.option("--negative", multiple=True, metavar="TEXT", help="A word for 0 in label cells, beside no and false."),
+    click.option("--classes", is_flag=True, help="The label column holds one class for each row."),
     click.option("--label-separator", "separator", metavar="TEXT",
                  help="The label column holds lists of labels, with TEXT between them."),
     file_options,
@@ -84,23 +85,22 @@ model_options = several(
                  callback=lambda ctx, param, value: algorithm_name(value), shell_complete=complete_algorithm,
                  metavar="NAME", help="`sylvan algorithms` lists them."),
     click.option("--frequency", multiple=True, metavar="WAY",
-                 help="Share of the positives that were recorded, if you know it: 0.6, or 0.4-0.8, or LABEL=0.6 (for "
-                      "several labels, several times); 1: nothing is missing. Or how to estimate it: top-rate, "
-                      "percentile (as published), tice. Default of auto: from the shape of rankings, one share for "
-                      "all labels as far as they do not differ."),
-    click.option("--trees", type=click.IntRange(1), help="Trees of each forest."),
-    click.option("--layers", type=click.IntRange(1), help="Most layers."),
+                 help="The share of the positives that was recorded, if you know it: 0.6, a range 0.4-0.8, LABEL=0.6 "
+                      "(may be repeated). 1: nothing is missing. Or a way to estimate it: top-rate, percentile (as "
+                      "published) or tice. By default, auto estimates it from how well labels can be ranked."),
+    click.option("--trees", type=click.IntRange(1), metavar="NUMBER", help="Trees in each forest."),
+    click.option("--layers", type=click.IntRange(1), metavar="NUMBER", help="The largest number of layers."),
     click.option("--threshold", metavar="NUMBER",
-                 help="Predict labels above this probability. Default: what auto has learned, else 0.5; calibrated: "
-                      "above half the share recorded, for algorithms that impute."),
+                 help="Predict labels above this probability. Default: 0.5; auto learns it. 'calibrated' is half the "
+                      "share recorded, for algorithms that impute."),
     click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                  help="Any other parameter, such as min_samples_leaf=2 or impute__threshold=0.4."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default="0", metavar="NUMBER",
-                 help="Same seed, same model."),
-    click.option("--jobs", "-j", type=int, default=-1, show_default=True, help="Cores; -1: all."),
+                 help="The same seed gives the same model."),
+    click.option("--jobs", "-j", type=int, default=-1, metavar="NUMBER", help="Cores to use. Default: all."),
     click.option("--checkpoint", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
-                 help="Store finished layers there; the same command goes on after a stop."),
-    click.option("--no-memory-check", is_flag=True, help="Try even if the memory will hardly do."),
+                 help="Store finished layers there. The same command continues after a stop."),
+    click.option("--no-memory-check", is_flag=True, help="Try even if memory seems too small."),
 )  # fmt: skip
 force_option = click.option("--force", "-f", is_flag=True, help="Replace files that are there.")
 safe_option = click.option(

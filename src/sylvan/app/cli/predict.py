@@ -2,10 +2,8 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import count
+from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -25,12 +23,9 @@ sylvan predict songs.sylvan new.csv | head
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option("--out", "-o", type=FILE, metavar="FILE", help="CSV, TSV or Parquet. Default: CSV on standard output.")
-@click.option(
-    "--proba",
-    is_flag=True,
-    help="Write probabilities instead of labels: of auto, that a label is present, recorded or not; of others, that it "
-    "would be recorded.",
-)
+@click.option("--proba", is_flag=True,
+              help="Write probabilities instead of labels: for auto, that a label is present, recorded or not; for "
+                   "others, that it would be recorded.")  # fmt: skip
 @file_options
 @safe_option
 @force_option
@@ -48,12 +43,17 @@ def predict(**options: Any) -> None:
     unseen: dict[str, list[str]] = {}
     n_rows, n_positive = 0, 0
     safe = options["safe"] is not False
-    writer = _printer(safe) if options["out"] is None else TableWriter(options["out"], safe=safe)
+    writer: Any = nullcontext() if options["out"] is None else TableWriter(options["out"], safe=safe)
     with counting("rows", table.n_rows, options["quiet"]) as advance, writer as out:
         for part in _parts(model, schema, table, options["proba"], unseen):
-            out.write(part)
+            if out is None:
+                _print(part, not n_rows, safe)
+            else:
+                out.write(part)
             advance(len(part))
-            n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
+            n_rows += len(part)
+            if model._fitted.kind == "multilabel":  # noqa: SLF001 (what the model knows of its rows)
+                n_positive += int(part.iloc[:, 1:].to_numpy().sum())
     tell_unseen(unseen)
     if not options["proba"]:
         tell_few(model, n_rows, n_positive, options["quiet"])
@@ -61,25 +61,14 @@ def predict(**options: Any) -> None:
         say(f"{n_rows} rows in {options['out']}.", options["quiet"])
 
 
-@contextmanager
-def _printer(safe: bool) -> Iterator[SimpleNamespace]:
-    """Write a table in parts to standard output; a terminal gets no control characters."""
+def _print(frame: Any, header: bool, safe: bool) -> None:
+    """Print rows as CSV; a terminal gets no control characters."""
     from sylvan.app.tables.output import csv_text  # noqa: PLC0415
 
-    n_parts = count()
-
-    def write(frame: Any) -> None:
-        text = csv_text(frame, next(n_parts) == 0, safe)
-        if sys.stdout.isatty():
-            text = "".join(visible(line) + "\n" for line in text.removesuffix("\n").split("\n"))
-        click.echo(text, nl=False, color=True)  # or it would take colours out of names
-
-    yield SimpleNamespace(write=write)
-
-
-def _positives(part: Any, model: Any) -> int:
-    """Return how many labels are predicted in a part of the rows."""
-    return int(part.iloc[:, 1:].to_numpy().sum()) if model._fitted.kind == "multilabel" else 0  # noqa: SLF001
+    text = csv_text(frame, header, safe)
+    if sys.stdout.isatty():
+        text = "".join(visible(line) + "\n" for line in text.removesuffix("\n").split("\n"))
+    click.echo(text, nl=False, color=True)  # or it would take colours out of names
 
 
 def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:

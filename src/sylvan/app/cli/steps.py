@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
@@ -188,8 +189,10 @@ def fit_model(model: Any, table: Any, options: dict[str, Any]) -> Any:
 
     check_memory(model, table, options)
     Y = pd.get_dummies(table.Y) if table.Y.ndim == 1 else table.Y
-    with counting("layers", model.max_layers, options["quiet"]) as advance, once_each():
-        warn_suspicious_features(table.X.to_numpy(), list(table.X), Y.to_numpy(), list(Y))
+    with ExitStack() as stack:
+        stack.enter_context(once_each())
+        warn_suspicious_features(table.X.to_numpy(), list(table.X), Y.to_numpy(), list(Y))  # before there is a bar
+        advance = stack.enter_context(counting("layers", model.max_layers, options["quiet"]))
         model.set_params(callbacks=[lambda event: advance(1, f"score {event.record.score:.3f}")])
         try:
             model.fit(table.X, table.Y, checkpoint_dir=options["checkpoint"])

@@ -62,8 +62,9 @@ def say(text: str, quiet: bool = False) -> None:
 
 
 def show(text: object, bold: bool = False) -> None:
-    """Print a line of the result."""
-    Console().print(Text(visible(text), style="bold" if bold else ""), soft_wrap=True)
+    """Print a line of the result; a terminal gets it in lines of its width."""
+    console = Console()
+    console.print(Text(visible(text), style="bold" if bold else ""), soft_wrap=not console.is_terminal)
 
 
 def show_table(heads: Iterable[str], rows: Iterable[Iterable[Any]], justify: str, title: str = "") -> None:

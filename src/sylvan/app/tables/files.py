@@ -12,6 +12,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -63,9 +64,7 @@ class Table:
     def chunks(
         self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
     ) -> Iterator[pd.DataFrame]:
-        """Yield the rows in frames of at most `size`, numbered from 1; `text` columns are text, all cells as written
-        if `raw`.
-        """
+        """Yield rows in frames of at most `size`, numbered from 1; `text` columns are text, all as written if `raw`."""
         chosen = set(self.columns if columns is None else columns)
         wanted = [name for name in self.columns if name in chosen]
         first = 1
@@ -161,24 +160,21 @@ def _open_text(path: Path, encoding: str) -> TextIO:
     return path.open("r", encoding=encoding, newline="")
 
 
-class _reading:
-    """Turns the errors of reading a text file into one line."""
-
-    def __init__(self, path: Path, encoding: str) -> None:
-        self.path, self.encoding = path, encoding
-
-    def __enter__(self) -> None:
-        self._limit = csv.field_size_limit(2**31 - 1)  # of one cell
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        csv.field_size_limit(self._limit)
-        if isinstance(error, UnicodeError):
-            hint = "say encoding='latin-1', 'cp1252' or 'utf-16', whichever it is, or save it as UTF-8."
-            raise TableError(f"{self.path} is not in {self.encoding}: {hint}") from error
-        if isinstance(error, (EOFError, gzip.BadGzipFile, zlib.error)):
-            raise TableError(f"{self.path} is not a complete gzip file.") from error
-        if isinstance(error, csv.Error):
-            raise TableError(f"{self.path} is not a table of text: {error}.") from error
+@contextmanager
+def _reading(path: Path, encoding: str) -> Iterator[None]:
+    """Turn the errors of reading a text file into one line."""
+    limit = csv.field_size_limit(2**31 - 1)  # of one cell
+    try:
+        yield
+    except UnicodeError as error:
+        hint = "say encoding='latin-1', 'cp1252' or 'utf-16', whichever it is, or save it as UTF-8."
+        raise TableError(f"{path} is not in {encoding}: {hint}") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TableError(f"{path} is not a complete gzip file.") from error
+    except csv.Error as error:
+        raise TableError(f"{path} is not a table of text: {error}.") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _first_record(file: TextIO) -> str:
