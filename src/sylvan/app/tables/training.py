@@ -176,8 +176,8 @@ def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[st
     notes = [f"Column {name!r} names the rows (id='-' takes it as a feature)."]
     if len(known) < len(values):
         notes.append(
-            f"Column {name!r} has {len(values) - len(known)} empty cells, the first in row {values.isna().idxmax()}: such "
-            "rows are called by their numbers, as 'row 7'."
+            f"Column {name!r} has {len(values) - len(known)} empty cells, the first in row {values.isna().idxmax()}: "
+            "such rows are called by their numbers, as 'row 7'."
         )
     return name, notes
 
