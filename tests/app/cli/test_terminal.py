@@ -58,13 +58,13 @@ def evil(tmp_path_factory):
     frame = make_songs(missing=False).rename(columns={"tag_loud": f"tag_{EVIL}", "tempo": f"tempo{EVIL}[bold]x[/bold]"})
     frame["id"] = [f"{EVIL}{at}" for at in range(len(frame))]
     frame.to_csv(folder / f"{EVIL}.csv", index=False)
-    done(call(folder, "fit", f"{EVIL}.csv", "-l", "tag_*", "-o", f"{EVIL}.sylvan", *TINY))
+    done(call(folder, "fit", f"{EVIL}.csv", "-l", "tag_*", "-o", f"{EVIL}.sylvan", "--with-rows", *TINY))
     return folder
 
 
 COMMANDS = {
     "impute": ["impute", f"{EVIL}.csv", "-l", "tag_*", "-o", f"out{EVIL}.csv", "--force", "--check", *TINY],
-    "fit": ["fit", f"{EVIL}.csv", "-l", "tag_*", "-o", f"{EVIL}.sylvan", "--force", *TINY],
+    "fit": ["fit", f"{EVIL}.csv", "-l", "tag_*", "-o", f"{EVIL}.sylvan", "--with-rows", "--force", *TINY],
     "evaluate": ["evaluate", f"{EVIL}.sylvan", f"{EVIL}.csv", "--by-label"],
     "explain": ["explain", f"{EVIL}.sylvan"],
     "explain row": ["explain", f"{EVIL}.sylvan", f"{EVIL}3"],

@@ -66,7 +66,7 @@ def _scores_of_labels(model: Any, X: Any, Y: Any) -> tuple[dict[str, float], lis
     from sylvan.measures import MEASURES, macro_auroc, macro_average_precision, macro_f1, macro_mcc  # noqa: PLC0415
 
     proba = model.predict_proba(X)
-    if model._fitted.kind == "binary":  # noqa: SLF001 (one column, fitted as two classes)
+    if not model.decider_.form.has_labels:  # one column, fitted as two classes
         proba = proba[:, 1:]
     threshold = model.decision_threshold_
     scores = {measure.name: measure(Y, proba, threshold=threshold) for measure in MEASURES.values()}

@@ -12,13 +12,13 @@ from sylvan.app.cli.terminal import print_json, show, show_table
 
 @command("""
 sylvan explain songs.sylvan                       important features, and rules
-sylvan explain songs.sylvan s17                   row s17 of the model's own table
+sylvan explain songs.sylvan s17                   a row of the fit (fit --with-rows)
 sylvan explain songs.sylvan s901 --data new.csv   a new row
 sylvan explain songs.sylvan --top 50 --json
 """)
 @click.argument("model", type=FILE)
 @click.argument("row", required=False)
-@click.option("--data", type=FILE, help="The table that has ROW. Default: the rows of the fit.")
+@click.option("--data", type=FILE, help="The table of ROW. Default: that of the fit (stored by --with-rows).")
 @click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Features and rules to list.")
 @file_options
 @result_options
@@ -86,13 +86,17 @@ def _rules(model: Any) -> Any:
 
 def _own_row(model: Any, row: str) -> dict[str, Any]:
     """Return what the fit found about one of its rows."""
-    fitted = model._fitted  # noqa: SLF001 (what the estimator knows of its rows)
+    try:
+        fitted = model.labels_
+    except AttributeError:
+        ways = "fit it with --with-rows, or name the table with --data"
+        raise click.UsageError(f"The model file has nothing about single rows of the fit: {ways}.") from None
     at = _position([str(name) for name in fitted.rows], row, "the rows of the fit (--data names another table)")
     proba = model.oos_proba_[at]
-    if fitted.kind != "multilabel":
+    if not fitted.form.has_labels:
         lines = [{"class": str(name), "out_of_sample": float(p)} for name, p in zip(model.classes_, proba)]
         return {"row": row, "classes": sorted(lines, key=lambda line: -line["out_of_sample"])}
-    labels, filled = fitted.labels, fitted.filled()[at]
+    labels = fitted.state
     lines = []
     for j, name in enumerate(fitted.label_names):
         line: dict[str, Any] = {"label": str(name), "state": "not recorded"}
@@ -100,13 +104,13 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
             line["state"] = "recorded"
         elif labels.current[at, j]:
             line["state"] = "imputed"
-        elif filled[j]:
+        elif fitted.suggested[at, j]:
             line["state"] = "suggested"
         if model.calibration_ is None:  # otherwise nothing is filled in between layers
             line["layer"] = int(labels.since[at, j]) or None
         # A recorded label is believed; what a calibrated model says of its cell is what it would say of a zero.
         certain = model.calibration_ is not None and labels.observed[at, j]
-        present = 1.0 if certain else float(fitted.probability[at, j])
+        present = 1.0 if certain else float(fitted.missing[at, j])
         line |= {"out_of_sample": float(proba[j]), "probability": present}
         lines.append(line)
     return {"row": row, "labels": sorted(lines, key=lambda line: (-line["probability"], -line["out_of_sample"]))}
@@ -124,7 +128,7 @@ def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, 
     tell_unseen(unseen)
     proba = label_table(model, X, True).iloc[0]
     predicted = label_table(model, X, False).iloc[0]
-    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what its labels were)
+    if not model.decider_.form.has_labels:
         found: dict[str, Any] = {"row": options["row"], "prediction": str(predicted["prediction"])}
         found["classes"] = [
             {"class": str(k), "probability": float(p)} for k, p in proba.sort_values(ascending=False).items()

@@ -54,7 +54,7 @@ def fit(**options: Any) -> None:
     layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     say(
         f"{options['algorithm']}: {len(table.X)} rows, {table.X.shape[1]} features, {what}; "
-        f"{layers}, out of sample {facts['score']:.3f} {model._fitted.measure}, {seconds:.1f} s.",  # noqa: SLF001
+        f"{layers}, out of sample {facts['score']:.3f} {model.measure_.name}, {seconds:.1f} s.",
         options["quiet"],
     )
     if model.calibration_ is not None:
@@ -72,7 +72,7 @@ def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = N
 
     known = {name: value for name, value in format_of(options).items() if name != "delimiter"}
     about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
-    save(model, path or options["out"], about=about)
+    save(model if options["with_rows"] else model.without_findings(), path or options["out"], about=about)
 
 
 def write_page(model: Any, table: Any, path: Path, *, seconds: float, data: Path, **parts: Any) -> None:

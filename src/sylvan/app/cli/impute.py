@@ -137,7 +137,7 @@ def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, A
 def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:
     frequency = model.label_frequency_
     found: dict[str, Any] = {
-        "completed": str(options["out"]), "added": len(added), "observed": int(model._fitted.labels.observed.sum()),  # noqa: SLF001
+        "completed": str(options["out"]), "added": len(added), "observed": int(model.labels_.recorded.sum()),
         "by_label": added["label"].value_counts().to_dict(), "layers": model.n_layers_,
         "frequency": None if frequency is None else dict(zip(_names(model), frequency.tolist())), "warnings": doubts,
     }  # fmt: skip
@@ -150,21 +150,21 @@ def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: 
 
 
 def _names(model: Any) -> list[str]:
-    return [str(name) for name in model._fitted.label_names]  # noqa: SLF001
+    return [str(name) for name in model.labels_.label_names]
 
 
 def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
-    labels, frequency = model._fitted.labels, model.label_frequency_  # noqa: SLF001
+    labels, frequency = model.labels_, model.labels_.counts.frequency
     counts = added["label"].value_counts()
     heads = ["label", "recorded", "suggested", *([] if frequency is None else ["share recorded\n(estimate)"])]
     heads += ["hidden for\nthe check", "found\nagain"] if recovery is not None else []
     rows = []
     for at, name in enumerate(_names(model)):
-        row = [name, int(labels.observed[:, at].sum()), int(counts.get(name, 0))]
-        row += [] if frequency is None else [_estimate(list(frequency)[at], labels.details, at)]
+        row = [name, int(labels.recorded[:, at].sum()), int(counts.get(name, 0))]
+        row += [] if frequency is None else [_estimate(frequency, at)]
         row += [] if recovery is None else [int(recovery.iloc[at][each]) for each in ("hidden", "recovered")]
         rows.append(row)
-    title = f"{options['algorithm']}: {len(added)} labels suggested beside {int(labels.observed.sum())} recorded ones"
+    title = f"{options['algorithm']}: {len(added)} labels suggested beside {int(labels.recorded.sum())} recorded ones"
     show_table(heads, rows, "lr", title)
     if recovery is not None:
         _print_recovery(recovery.iloc[-1])
@@ -174,27 +174,28 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
         show_table(("row", "label", "probability", "in the table"), lines, "llrl", "The best suggestions")
     if model.impute is None:
         say(f"{options['algorithm']} imputes nothing: labels with a probability above 0.5 are suggested.")
-    if labels.details is not None:
-        say(f"Share recorded: {labels.details.reason}.")
+    if frequency is not None and frequency.low is not None:
+        say(f"Share recorded: {frequency.reason}.")
     say(_advice(model, added, labels))
     for name in ("out", "suggestions", "report", "model"):
         if options[name]:
             say(f"{'Completed table' if name == 'out' else name.capitalize()}: {options[name]}")
 
 
-def _estimate(c: float, details: Any, at: int) -> str:
+def _estimate(frequency: Any, at: int) -> str:
     """Return the share recorded, with its interval."""
+    c = frequency.value[at]
     if c != c:
         return "?"
-    if details is None or details.low[at] == details.high[at]:
+    if frequency.low is None or frequency.low[at] == frequency.high[at]:
         return f"{c:.2f}"
-    return f"{c:.2f} ({details.low[at]:.2f}-{details.high[at]:.2f})"
+    return f"{c:.2f} ({frequency.low[at]:.2f}-{frequency.high[at]:.2f})"
 
 
 def _advice(model: Any, added: Any, labels: Any) -> str:
     """Say how far to trust what was added."""
     if added.empty:
-        if int(labels.candidates.sum() + labels.observed.sum()) < labels.observed.size:
+        if labels.trusts_zeros:
             return "No label is probable enough to be suggested; only empty label cells were looked at."
         more = "--min-proba suggests less probable ones" if model.calibration_ else "--frequency top-rate suggests more"
         return f"No label is probable enough to be suggested; {more}."

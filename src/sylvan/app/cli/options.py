@@ -100,6 +100,8 @@ model_options = several(
     click.option("--jobs", "-j", type=int, default=-1, metavar="NUMBER", help="Cores to use. Default: all."),
     click.option("--checkpoint", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
                  help="Store finished layers there. The same command continues after a stop."),
+    click.option("--with-rows", is_flag=True,
+                 help="Store recorded labels and row names in the model file, for `sylvan explain MODEL ROW`."),
     click.option("--no-memory-check", is_flag=True, help="Try even if memory seems too small."),
 )  # fmt: skip
 force_option = click.option("--force", "-f", is_flag=True, help="Replace files that are there.")

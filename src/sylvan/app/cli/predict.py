@@ -52,7 +52,7 @@ def predict(**options: Any) -> None:
                 out.write(part)
             advance(len(part))
             n_rows += len(part)
-            if model._fitted.kind == "multilabel":  # noqa: SLF001 (what the model knows of its rows)
+            if model.decider_.form.has_labels:
                 n_positive += int(part.iloc[:, 1:].to_numpy().sum())
     tell_unseen(unseen)
     if not options["proba"]:
@@ -73,10 +73,9 @@ def _print(frame: Any, header: bool, safe: bool) -> None:
 
 def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
     """Say that hardly any label was predicted, compared with those that were recorded, and what to do."""
-    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what the model knows of its rows)
-        return
-    recorded = model._fitted.labels.observed.sum(axis=1).mean()  # noqa: SLF001
-    if n_rows and n_positive < 0.5 * recorded * n_rows:
+    counts = model.decider_.counts
+    recorded = counts.n_recorded.sum() / counts.n_rows
+    if model.decider_.form.has_labels and n_rows and n_positive < 0.5 * recorded * n_rows:
         say(
             f"Only {n_positive / n_rows:.2f} labels are predicted for each row, where {recorded:.2f} were recorded in "
             f"the fit: {_why_few(model)} at the fit predicts more; --proba writes probabilities.",
@@ -86,7 +85,7 @@ def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
 
 def _why_few(model: Any) -> str:
     if model.calibration_ is not None:
-        threshold = float(model._fitted.thresholds.max())  # noqa: SLF001 (one for all labels)
+        threshold = float(model.decision_threshold_.max())  # one for all labels
         return f"few are sure enough, or these rows are unlike those of the fit; a --threshold below {threshold:.2g}"
     halves = model.label_frequency_ is not None and model.decision_threshold != "calibrated"
     lower = "--threshold calibrated" if halves else "a smaller --threshold"
@@ -146,7 +145,7 @@ def label_table(model: Any, X: Any, proba: bool) -> Any:
 
 def _names(model: Any) -> list[str]:
     """Return what labels, or classes, are called."""
-    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what its labels were)
+    if not model.decider_.form.has_labels:
         return [str(name) for name in model.classes_]
     names = getattr(model, "label_names_in_", None)
     return [f"label_{j}" for j in range(model.n_labels_)] if names is None else [str(name) for name in names]

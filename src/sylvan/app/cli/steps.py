@@ -228,7 +228,7 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
     if not hasattr(model, "feature_names_in_"):
         raise TableError(f"{path} was fitted without names of columns; use it in Python: sylvan.load({str(path)!r}).")
     named = getattr(model, "label_names_in_", None)
-    if model._fitted.kind == "multilabel":  # noqa: SLF001 (what its labels were)
+    if model.decider_.form.has_labels:
         cells = LabelCells([f"label_{j}" for j in range(model.n_labels_)] if named is None else [str(n) for n in named])
     elif named is not None and {str(name) for name in model.classes_} <= {"0", "1", "0.0", "1.0"}:
         cells = LabelCells([str(name) for name in named])
