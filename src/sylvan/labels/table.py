@@ -18,9 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_choice
+from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
-WORDS = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0}
 _UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
 _LISTS = (list, tuple, set, frozenset)
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 #: Cells that mean "missing" in features and 0/1 labels. In names and classes only an empty cell does: "NA" may be one.
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-#: Words for a label that is present (True) or absent, in lower case.
-WORDS = dict.fromkeys(("1", "true", "yes", "y", "t"), True) | dict.fromkeys(("0", "false", "no", "n", "f"), False)
+#: Words for a label that is present (1) or absent (0), in lower case.
+WORDS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(("0", "false", "no", "n", "f"), 0)
 
 
 def read_words(values: pd.Series, own_words: Mapping[str, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
