@@ -290,7 +290,7 @@ def test_values_are_shown_plainly():
 
 
 def test_name_of_the_column_is_shown():
-    Y = pd.DataFrame(LABELS, columns=["cat", "dog", "cow"])
+    Y = pd.DataFrame(LABELS.copy(), columns=["cat", "dog", "cow"])  # older versions of pandas write into the array
     Y.loc[2, "dog"] = 7
     with pytest.raises(ValueError, match=r"column 'dog' has .*7.* in row 2"):
         complete_targets(Y)
