@@ -1,8 +1,50 @@
-"""Names that are not too long. (Warnings and the logger are tested where they are given.)"""
+"""Warnings come at the caller's line, each class once; names are not too long."""
+
+import warnings
 
 import pytest
 
-from sylvan._messages import printable, shorten
+import sylvan.exceptions
+from sylvan._messages import once_each, printable, shorten, warn_user
+from sylvan.exceptions import FrequencyWarning, OutOfBagWarning, SylvanWarning
+
+
+def test_all_classes_are_user_warnings():
+    for name, kind in vars(sylvan.exceptions).items():
+        if isinstance(kind, type) and issubclass(kind, Warning):
+            assert name.endswith("Warning")
+            assert issubclass(kind, SylvanWarning)
+            assert issubclass(kind, UserWarning)
+
+
+def test_each_class_once_in_the_outermost_block():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with once_each():
+            warn_user("first", OutOfBagWarning)
+            warn_user("again", OutOfBagWarning)
+            with once_each():
+                warn_user("inside", OutOfBagWarning)
+                warn_user("other", FrequencyWarning)
+            warn_user("other again", FrequencyWarning)
+        warn_user("later", OutOfBagWarning)
+        warn_user("plain")
+    assert [str(each.message) for each in caught] == ["first", "other", "later", "plain"]
+    assert caught[-1].category is SylvanWarning
+    assert {each.filename for each in caught} == {__file__}
+
+
+def test_a_fit_that_imputes_nothing_warns_by_class(recwarn):
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    X, Y = random.normal(size=(40, 3)), (random.random((40, 2)) < 0.3).astype(int)
+    sylvan.slcforest(3, max_layers=2, threshold=1.0, random_state=0).fit(X, Y)
+    found = [each for each in recwarn if issubclass(each.category, sylvan.exceptions.NothingImputedWarning)]
+    assert len(found) == 1
+    assert found[0].filename == __file__
+    with pytest.warns(OutOfBagWarning):
+        sylvan.slcforest(1, max_layers=1, random_state=0).fit(X, Y)
 
 
 def test_names_are_cut_in_the_middle():

@@ -9,7 +9,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from sylvan._validation import check_choice, check_features, check_integer, check_share, check_weights, forget
+from sylvan._validation import (
+    check_choice,
+    check_features,
+    check_integer,
+    check_share,
+    check_weights,
+    forget,
+    warn_suspicious_features,
+)
+from sylvan.exceptions import FeatureWarning
 from sylvan.labels.table import MAX_LABELS, complete_targets
 
 
@@ -281,7 +290,7 @@ def test_values_are_shown_plainly():
 
 
 def test_name_of_the_column_is_shown():
-    Y = pd.DataFrame(LABELS, columns=["cat", "dog", "cow"])
+    Y = pd.DataFrame(LABELS.copy(), columns=["cat", "dog", "cow"])  # older versions of pandas write into the array
     Y.loc[2, "dog"] = 7
     with pytest.raises(ValueError, match=r"column 'dog' has .*7.* in row 2"):
         complete_targets(Y)
@@ -427,3 +436,80 @@ def test_what_a_fit_left_is_forgotten_and_parameters_stay():
     model.trees_, model._bag, model._own, model.note = 1, 2, 3, 4
     forget(model)
     assert vars(model) == {"depth": 3, "_own": 3, "note": 4}
+
+
+# Features that are probably none
+
+
+def suspicious(X, Y, names=None, labels=("rain", "snow")):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_suspicious_features(X, names, Y, labels)
+    assert len(caught) <= 1
+    assert all(each.category is FeatureWarning for each in caught)
+    return str(caught[0].message) if caught else ""
+
+
+@pytest.fixture
+def weather():
+    random = np.random.default_rng(0)
+    return random.normal(size=(60, 4)), (random.random((60, 2)) < 0.4).astype(float)
+
+
+@pytest.mark.parametrize(
+    "made", [lambda y: y, lambda y: 1 - y, lambda y: 2 * y - 1, lambda y: 7 - 3.5 * y], ids=["y", "1-y", "+-1", "any"]
+)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_copies_of_labels_are_named(weather, made, container):
+    X, Y = weather
+    X[:, 2] = made(Y[:, 1])
+    assert "copies of labels, or of their opposites: 'c' (of 'snow')." in suspicious(container(X), Y, list("abcd"))
+    assert "2 (of 'snow')" in suspicious(container(X), Y.astype(bool))
+
+
+def test_unknown_labels_must_be_unknown_in_the_copy_too(weather):
+    X, Y = weather
+    Y[:5] = np.nan
+    X[:, 0] = Y[:, 0]
+    assert "0 (of 'rain')" in suspicious(X, Y)
+    X[:5, 0] = 1
+    assert suspicious(X, Y) == ""
+
+
+def test_what_is_no_copy(weather):
+    X, Y = weather
+    assert suspicious(X, Y) == ""
+    X[:, 0] = Y[:, 0]
+    X[0, 0] = 1 - X[0, 0]
+    assert suspicious(X, Y) == ""
+    Y[:, 0] = 0
+    Y[:4, 0] = 1  # so few that words in texts often agree with them by chance
+    X[:, 0] = Y[:, 0]
+    X[:, 1] = 3
+    X[:, 2] = np.nan
+    assert suspicious(X, Y) == ""
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_ids_that_lose_digits_are_named(weather, sign):
+    X, Y = weather
+    X[:, 1] = sign * np.random.default_rng(1).integers(2**60, 2**63, 60)
+    X[3, 1] = np.nan
+    found = suspicious(X, Y, list("abcd"))
+    assert "whole numbers above 2**53, whose last digits are lost: 'b'." in found
+
+
+def test_large_measurements_are_no_ids(weather):
+    X, Y = weather
+    X[:, 0] = [float(f"{number}e21") for number in range(1, 61)]
+    X[:, 1] *= 1e17
+    X[0, 1] = 0.5
+    X[:, 2] = 2.0**53
+    assert suspicious(X, Y) == ""
+
+
+def test_many_suspicious_features_are_a_line():
+    Y = np.tile([[0.0], [1.0]], (10, 1))
+    found = suspicious(np.repeat(Y, 50, axis=1), Y, labels=["rain"])
+    assert "4 (of 'rain'), ... (50 in all)" in found
+    assert "\n" not in found

@@ -1,4 +1,4 @@
-"""Warnings at the caller's line, each once, the logger, and names that are not too long."""
+"""Warnings at the caller's line, each class once, the logger, and names that are not too long."""
 
 import contextlib
 import inspect
@@ -7,26 +7,29 @@ import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-_GIVEN: ContextVar[set[str] | None] = ContextVar("given", default=None)
+from sylvan.exceptions import SylvanWarning
+
+_GIVEN: ContextVar[set[type[Warning]] | None] = ContextVar("given", default=None)
 
 
 @contextlib.contextmanager
 def once_each() -> Iterator[None]:
-    """Within the block, `warn_user` gives each kind of warning once, however many forests and layers ask for it."""
-    token = _GIVEN.set(set())
+    """Within the outermost such block, `warn_user` gives each class of warning once, however often it is asked to."""
+    token = _GIVEN.set(set() if _GIVEN.get() is None else _GIVEN.get())
     try:
         yield
     finally:
         _GIVEN.reset(token)
 
 
-def warn_user(message: str, kind: str, category: type[Warning] = UserWarning) -> None:
+def warn_user(message: str, category: type[Warning] = SylvanWarning) -> None:
     """Warn whoever called Sylvan, at their own line."""
     given = _GIVEN.get()
     if given is not None:
-        if kind in given:
+        if category in given:
             return
-        given.add(kind)
+        given.add(category)
+    # From Python 3.12 on `skip_file_prefixes` does this.
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("sylvan", "sklearn", "joblib"):
         frame, level = frame.f_back, level + 1

@@ -2,6 +2,7 @@
 
 Errors say what was wrong, where, and what to do about it."""
 
+import re
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +13,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
+
+from sylvan._messages import warn_user
+from sylvan.exceptions import FeatureWarning
+
+_FEWEST = 5  # rows that have a label, and that do not, before an equal feature is no accident
 
 
 def forget(estimator: Any) -> None:
@@ -234,3 +240,59 @@ def check_same_order(X: Any, index: pd.Index | None) -> None:
         f"X and Y share {len(shared)} of {len(mine)} row names; {only!r} is in X only. Take the rows that both have "
         "(rows = X.index.intersection(Y.index); X.loc[rows], Y.loc[rows]), or pass arrays to match them by position."
     )
+
+
+def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_names: Sequence[Any]) -> None:
+    """Warn of features that are probably none, in time O(n (d + n_labels)).
+
+    These are copies of a label, or of its opposite, in any two numbers (if five rows at least have the label, and five
+    do not); and whole numbers beyond 2**53, of which floats lose the last digits: ids and hashes.
+
+    Parameters
+    ----------
+    X : float array or sparse matrix of shape (n, d)
+    names : sequence or None
+        Names of the features; None: their numbers.
+    Y : array of shape (n, n_labels)
+        1 and 0 (or True and False), NaN where unknown.
+    label_names : sequence
+    """
+    names = range(X.shape[1]) if names is None else names
+    X = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X)
+    labels: dict[tuple[bytes, bytes], Any] = {}
+    for name, column in zip(label_names, np.asarray(Y, dtype=np.float64).T):
+        present, absent = column == 1, column == 0
+        if min(present.sum(), absent.sum()) >= _FEWEST:
+            one, zero = np.packbits(present).tobytes(), np.packbits(absent).tobytes()
+            labels |= {(one, zero): name, (zero, one): name}
+    copies, digits = [], []
+    for at, name in enumerate(names):
+        column = X[:, [at]].toarray().ravel() if sparse.issparse(X) else X[:, at]
+        low, high = np.fmin.reduce(column), np.fmax.reduce(column)
+        if labels and low < high:
+            at_high, at_low = np.packbits(column == high).tobytes(), np.packbits(column == low).tobytes()
+            if (at_high, at_low) in labels:
+                copies.append(f"{name!r} (of {labels[at_high, at_low]!r})")
+        if max(-low, high) > 2**53 and _has_many_digits(column):
+            digits.append(repr(name))
+    found = []
+    if copies:
+        found.append(f"These features are copies of labels, or of their opposites: {_first_of(copies)}.")
+    if digits:
+        found.append(f"These features hold whole numbers above 2**53, whose last digits are lost: {_first_of(digits)}.")
+    if found:
+        warn_user(" ".join([*found, "Leave them out unless they are known for new rows, too."]), FeatureWarning)
+
+
+def _has_many_digits(column: np.ndarray) -> bool:
+    """Say whether large values look like ids or hashes: whole numbers, and with more digits than anyone measures."""
+    values = column[np.isfinite(column)]
+    if not (values == np.trunc(values)).all():
+        return False
+    large = values[np.abs(values) > 2**53][:100].tolist()
+    digits = [len(re.sub(r"e.*|\D", "", repr(value)).rstrip("0")) for value in large]
+    return bool(np.median(digits) > 15)
+
+
+def _first_of(texts: list[str]) -> str:
+    return ", ".join(texts[:5]) + (f", ... ({len(texts)} in all)" if len(texts) > 5 else "")

@@ -188,7 +188,7 @@ def test_openml_class_column(fetched):
     ("target", "names", "message"),
     [
         (None, None, "'odd' names no target"),
-        (pd.DataFrame({"p": [0.5], "q": [1]}), ["p", "q"], "Label 'p' has the value 0.5"),
+        (pd.DataFrame({"p": [0.5], "q": [1]}), ["p", "q"], "Label 'p' has the value '0.5'"),
     ],
 )
 def test_openml_sets_without_labels(fetched, target, names, message):

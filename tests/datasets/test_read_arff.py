@@ -122,7 +122,7 @@ def test_meka_header(write, count, expected, rest, template):
 
 def test_xml_goes_before_the_meka_header(write):
     write('<labels><label name="size"/></labels>', "texts.xml")
-    with pytest.raises(ValueError, match=r"Label 'size' has the value 2\.5"):
+    with pytest.raises(ValueError, match=r"Label 'size' has the value '2\.5'"):
         read_arff(write(SPARSE, "texts.arff"))
 
 
@@ -204,7 +204,7 @@ HEAD = "@relation x\n@attribute a numeric\n@attribute l {0,1}\n@data\n"
         (HEAD + "1,0\n", None, r"labels=\[.*xml.*-C n"),
         (HEAD + "1,0\n", ["l", "m"], r"no columns of songs.arff: \['m'\]"),
         (HEAD + "1,0\n", [], "names no label"),
-        (HEAD + "1.5,0\n", ["a"], r"Label 'a' has the value 1\.5"),
+        (HEAD + "1.5,0\n", ["a"], r"Label 'a' has the value '1\.5'"),
         (HEAD + "1,0\n2,x\n", ["l"], "line 6.*x"),
         (HEAD + "1,0\n\n% note\n2,0,1\n", ["l"], "line 8"),
         (HEAD + "1,0\n2 %d\n", ["l"], "line 6"),
@@ -222,7 +222,7 @@ HEAD = "@relation x\n@attribute a numeric\n@attribute l {0,1}\n@data\n"
         (HEAD.replace("numeric", ""), ["l"], "declaration '@attribute a'"),
         (HEAD.replace(" x", " 'x: -C 0'") + "1,0\n", None, "-C 0.*2 columns"),
         (HEAD.replace(" x", " 'x: -C -2'") + "1,0\n", None, "-C -2.*2 columns"),
-        (HEAD.replace("{0,1}", "{no,yes}") + "1,yes\n", ["l"], "Label 'l' has the value 'yes'"),
+        (HEAD.replace("{0,1}", "{low,high}") + "1,high\n", ["l"], "Label 'l' has the value 'high'"),
     ],
 )
 def test_bad_files(write, text, labels, message):

@@ -79,6 +79,8 @@ def compare_one_tree(kind, make, missing, weighted, **settings):
             tried += 1
         if tried == 2:
             return
+    if missing and parse_version(sklearn.__version__) < parse_version("1.8"):
+        pytest.skip("where values are missing, trees of this scikit-learn depend on their seed")
     raise AssertionError("nearly all data have ties")
 
 

@@ -22,6 +22,7 @@ from sylvan.cascade.plan import make_plan
 from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
+from sylvan.exceptions import NothingImputedWarning
 from sylvan.io import save
 from sylvan.labels.contracts import LabelImputer
 from sylvan.labels.findings import Findings
@@ -298,7 +299,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
                 self._keep(plan, stages, n_layers, weak, rows.used)
                 progress.finished(n_layers, len(stages), stages[n_layers - 1])
                 if stages[0].trained.active.any() and not stages[n_layers - 1].after.imputed.any():
-                    warn_user(_NOTHING_IMPUTED, "nothing imputed")
+                    warn_user(_NOTHING_IMPUTED, NothingImputedWarning)
         except BaseException:
             forget(self)  # an interrupted fit leaves nothing half done
             raise

@@ -36,9 +36,8 @@ def read_arff(
     path : str or path
         The file.
     labels : path, list of str or None, default=None
-        Which columns are labels: a Mulan XML file, or names. None looks for ``NAME.xml`` beside
-        ``NAME.arff``, then for MEKA's ``-C n`` in the header (the first n columns, or the last if n is
-        negative).
+        Which columns are labels: a Mulan XML file, or names. None looks for ``NAME.xml`` beside ``NAME.arff``, then
+        for MEKA's ``-C n`` in the header (the first n columns, or the last if n is negative).
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -46,18 +45,18 @@ def read_arff(
     dense : bool, default=False
         Give the features of a sparse file as an ordinary array.
     cache : bool, default=True
-        Keep the parsed table in scikit-learn's data folder, under ``sylvan/parsed``, and use it the next
-        time. Where that folder cannot be written to, nothing is kept.
+        Keep the parsed table in scikit-learn's data folder, under ``sylvan/parsed``, and use it the next time. Where
+        that folder cannot be written to, nothing is kept.
     data_home : str, path or None, default=None
         scikit-learn's data folder, if not the usual one.
 
     Returns
     -------
     Bunch or tuple
-        With ``data`` (n, d), a float array or, for a sparse file, a CSR array; ``target`` (n, n_labels) int
-        0/1, or float with NaN if some labels are missing (``?``); ``feature_names``, ``target_names``,
-        ``frame`` (both together, or None), ``categories`` (nominal feature to its declared values),
-        ``name`` and ``DESCR`` (the comments of the file).
+        With ``data`` (n, d), a float array or, for a sparse file, a CSR array; ``target`` (n, n_labels) int 0/1, or
+        float with NaN if some labels are missing (``?``); ``feature_names``, ``target_names``, ``frame`` (both
+        together, or None), ``categories`` (nominal feature to its declared values), ``name`` and ``DESCR`` (the
+        comments of the file).
 
     Notes
     -----
@@ -117,18 +116,9 @@ def read_arff(
 
 
 def read_arff_columns(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Read all columns of an ARFF file as they are, and the labels that it, or Mulan's XML file beside it, names.
+    """Read all columns of an ARFF file, numbers as floats and nominal values as text, and the names of its labels.
 
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    frame : DataFrame
-        Numbers as floats, nominal values as text.
-    labels : list of str
-        Empty if the file does not tell.
+    The labels are those that the file, or Mulan's XML file beside it, names; there may be none.
     """
     path = Path(path)
     table = _table(path, None, False)
@@ -176,11 +166,11 @@ def _target(table: ArffTable, targets: list[int]) -> np.ndarray:
     values = table.values[:, targets]
     # Columns one behind the other in memory: they are looked at one by one.
     values = values.toarray(order="F") if sparse.issparse(values) else values
-    columns = []
-    for column, position in zip(values.T, targets):
-        name, categories = table.names[position], table.categories[position]
-        if categories is None:
-            columns.append(binary_column(column, name))
-        else:
-            columns.append(coded_column(column, categories, name))
-    return label_matrix(columns, len(values))
+    return label_matrix(
+        [
+            binary_column(column, table.names[at])
+            if (declared := table.categories[at]) is None
+            else coded_column(column, declared, table.names[at])
+            for column, at in zip(values.T, targets)
+        ]
+    )

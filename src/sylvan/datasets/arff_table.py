@@ -1,8 +1,7 @@
 """The text of an ARFF file becomes a table of numbers.
 
-liac-arff reads the values. The declarations are read here, because it cuts fractions off "integer"
-attributes, keeps backslashes in quoted names and stops at comments behind a declaration, all of which occur
-in published files.
+liac-arff reads the values. The declarations are read here, because it cuts fractions off "integer" attributes, keeps
+backslashes in quoted names and stops at comments behind a declaration, all of which occur in published files.
 """
 
 import io
@@ -26,19 +25,14 @@ _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{]+)\s*(\{{.*\}}|[^\s%{{
 class ArffTable:
     """All columns of an ARFF file, labels and features alike.
 
-    Parameters
+    Attributes
     ----------
-    relation : str
-        Name in the header; MEKA writes options into it.
-    description : str
-        Comments before the declarations.
-    names : list of str
-        Column names, in order.
-    categories : list of (list of str or None)
-        For each column its declared values, or None if it is numeric.
-    values : ndarray or csr_array of shape (n, n_columns)
-        Numbers; for nominal columns the position of the value in the declaration; NaN where missing. What a
-        sparse file leaves out is 0: the number, or the first declared value.
+    relation : the name in the header; MEKA writes options into it
+    description : comments before the declarations
+    names : column names, in order
+    categories : for each column its declared values, or None if it is numeric
+    values : (n, n_columns) array; for nominal columns the position of the value in the declaration; NaN where missing.
+        What a sparse file leaves out is 0: the number, or the first declared value.
     """
 
     relation: str
@@ -75,18 +69,7 @@ class _Numbered:
 
 
 def parse_arff(text: str) -> ArffTable:
-    """Read an ARFF file, dense or sparse.
-
-    Parameters
-    ----------
-    text : str
-        The whole file.
-
-    Returns
-    -------
-    ArffTable
-        Its values are a ndarray for a dense file and a csr_array for a sparse one.
-    """
+    """Read the text of an ARFF file, dense or sparse; the values become a ndarray or a csr_array."""
     arff = _liac_arff()
     lines = _Numbered(text)
     header = _read_header(lines)

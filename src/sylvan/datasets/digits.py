@@ -7,9 +7,8 @@ from sklearn.datasets import load_digits
 
 from sylvan.datasets.bunch import pack
 
-# The digits of which each label is true. No label is the same as another or its opposite, and the ten
-# digits have ten different label sets, so that nothing here is trivial for a method that uses the relations
-# between labels.
+# The digits of which each label is true. No label is the same as another or its opposite, and the ten digits have ten
+# different label sets, so that nothing here is trivial for a method that uses the relations between labels.
 DIGITS_WITH_LABEL = {
     "even": (0, 2, 4, 6, 8),
     "prime": (2, 3, 5, 7),
@@ -37,21 +36,9 @@ directly, others are arithmetic, which have to be learned digit by digit.
 def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Load handwritten digits with labels of their meaning and shape.
 
-    A real multi-label set that needs no download: 1797 rows, 64 pixels, 8 labels, between two and four of
-    them true of each digit. All labels are known; use `hide_positives` to make them incomplete.
-
-    ===================== ==============
-    label                 digits
-    ===================== ==============
-    even                  0, 2, 4, 6, 8
-    prime                 2, 3, 5, 7
-    at least five         5, 6, 7, 8, 9
-    multiple of three     0, 3, 6, 9
-    perfect square        0, 1, 4, 9
-    power of two          1, 2, 4, 8
-    closed loop           0, 6, 8, 9
-    straight strokes only 1, 4, 7
-    ===================== ==============
+    A real multi-label set that needs no download: 1797 rows, 64 pixels, 8 labels, between two and four of them true of
+    each digit: even, prime, at least five, multiple of three, perfect square, power of two, closed loop (0, 6, 8, 9),
+    straight strokes only (1, 4, 7). All labels are known; use `hide_positives` to make them incomplete.
 
     Parameters
     ----------
@@ -63,9 +50,8 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
     Returns
     -------
     Bunch or tuple
-        With ``data`` (1797, 64) float, ``target`` (1797, 8) int 0/1, ``feature_names``, ``target_names``,
-        ``frame`` (both together, or None), ``digit`` (1797,) the digit itself, ``categories`` (empty),
-        ``name`` and ``DESCR``.
+        With ``data`` (1797, 64) float, ``target`` (1797, 8) int 0/1, ``feature_names``, ``target_names``, ``frame``
+        (both together, or None), ``digit`` (1797,) the digit itself, ``categories`` (empty), ``name`` and ``DESCR``.
 
     See Also
     --------
@@ -82,9 +68,7 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
     ['at least five', 'multiple of three', 'perfect square', 'closed loop']
     """
     source = load_digits()
-    table = np.zeros((10, len(DIGITS_WITH_LABEL)), dtype=np.int64)
-    for column, digits in enumerate(DIGITS_WITH_LABEL.values()):
-        table[list(digits), column] = 1
+    table = np.array([[int(digit in digits) for digits in DIGITS_WITH_LABEL.values()] for digit in range(10)])
     return pack(
         source.data,
         table[source.target],
@@ -95,9 +79,7 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
         digit=source.target,
         categories={},
         name="digit_attributes",
-        DESCR=_DESCR.format(table=_as_text(DIGITS_WITH_LABEL)),
+        DESCR=_DESCR.format(
+            table="\n".join(f"{name:<22} {', '.join(map(str, digits))}" for name, digits in DIGITS_WITH_LABEL.items())
+        ),
     )
-
-
-def _as_text(table: dict[str, tuple[int, ...]]) -> str:
-    return "\n".join(f"{name:<22} {', '.join(map(str, digits))}" for name, digits in table.items())

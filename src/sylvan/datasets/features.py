@@ -8,38 +8,14 @@ import pandas as pd
 
 
 def text_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the names of the columns that do not hold numbers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Features.
-
-    Returns
-    -------
-    list of str
-        Names, in the order of the frame.
-    """
+    """Return the names of the columns that do not hold numbers."""
     return [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
 
 
 def encode_features(frame: pd.DataFrame, nominal: Collection[str]) -> tuple[np.ndarray, dict[str, list[Any]]]:
-    """Return the features as floats, NaN where missing.
+    """Return features as floats, NaN where missing, and for each nominal column the values of its codes 0, 1, ...
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Features.
-    nominal : collection of str
-        Columns to replace by ordinal codes: the order is that of a categorical column's categories, else
-        sorted.
-
-    Returns
-    -------
-    data : ndarray of shape (n, d)
-        Features.
-    categories : dict of str to list
-        For each nominal column the values that codes 0, 1, ... stand for.
+    Their order is that of a categorical column's categories, else sorted.
     """
     data = np.empty(frame.shape, dtype=np.float64)
     categories: dict[str, list[Any]] = {}

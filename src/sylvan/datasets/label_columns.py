@@ -14,21 +14,8 @@ LabelChoice = str | os.PathLike[str] | Collection[str] | None
 def label_columns(path: Path, relation: str, names: list[str], labels: LabelChoice) -> list[int]:
     """Return the positions of the label columns, ascending: the order of the file, not that of the XML.
 
-    Parameters
-    ----------
-    path : Path
-        The ARFF file; a Mulan XML file may lie beside it.
-    relation : str
-        Its header, in which MEKA writes ``-C n``.
-    names : list of str
-        All columns.
-    labels : path, collection of str or None
-        A Mulan XML file, names of labels, or None to look for one of the two places above.
-
-    Returns
-    -------
-    list of int
-        At least one position.
+    `labels` are names, or a Mulan XML file; None looks for that file beside the ARFF file at `path`, then for MEKA's
+    ``-C n`` in its header, the `relation`. There is at least one position.
     """
     if labels is None:
         beside = path.with_name(path.name.removesuffix(".gz").removesuffix(".arff") + ".xml")
@@ -48,18 +35,7 @@ def label_columns(path: Path, relation: str, names: list[str], labels: LabelChoi
 
 
 def read_label_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names in a Mulan XML file, nested labels included.
-
-    Parameters
-    ----------
-    path : str or path
-        The XML file.
-
-    Returns
-    -------
-    list of str
-        Names in the order of the file.
-    """
+    """Return the names in a Mulan XML file, nested labels included, in the order of the file."""
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
@@ -73,9 +49,9 @@ def _from_meka(path: Path, relation: str, n_columns: int) -> list[int]:
     match = _MEKA.search(relation)
     if match is None:
         raise ValueError(
-            f"{path}: nothing says which columns are labels. There are three ways: names, as labels=[...]; "
-            f"Mulan's list of labels, as labels='file.xml' or beside the ARFF file under the same name; "
-            f"MEKA's '-C n' in the @relation line."
+            f"{path}: nothing says which columns are labels. There are three ways: names, as labels=[...]; Mulan's "
+            "list of labels, as labels='file.xml' or beside the ARFF file under the same name; MEKA's '-C n' in the "
+            "@relation line."
         )
     if "weka.filters" in relation[match.end() :]:
         # Weka adds the filters that were applied; they may have moved the labels since -C was written.

@@ -29,10 +29,10 @@ def load_dataset(
 ) -> Any:
     """Load a data set by its name.
 
-    Looked for in this order: the built-in sets (``"digit_attributes"``); the folder that the environment
-    variable ``SYLVAN_DATA`` names; the folder ``sylvan`` in scikit-learn's data folder; OpenML. In a folder
-    a data set is ``NAME.arff.gz`` or ``NAME.arff`` (labels: see `read_arff`), ``NAME.csv.gz`` or
-    ``NAME.csv`` (label columns begin with ``label:``, identifiers with ``id:``).
+    Looked for in this order: the built-in sets (``"digit_attributes"``); the folder that the environment variable
+    ``SYLVAN_DATA`` names; the folder ``sylvan`` in scikit-learn's data folder; OpenML. In a folder a data set is
+    ``NAME.arff.gz`` or ``NAME.arff`` (labels: see `read_arff`), ``NAME.csv.gz`` or ``NAME.csv`` (label columns begin
+    with ``label:``, identifiers with ``id:``).
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def load_dataset(
     Returns
     -------
     Bunch or tuple
-        With ``data`` (n, d) float, ``target`` (n, n_labels) int 0/1 or one class column (n,),
-        ``feature_names``, ``target_names``, ``frame``, ``categories``, ``name`` and ``DESCR``. Nominal and
-        text features are ordinal codes; ``categories`` tells what for. CSV files also give ``ids``.
+        With ``data`` (n, d) float, ``target`` (n, n_labels) int 0/1 or one class column (n,), ``feature_names``,
+        ``target_names``, ``frame``, ``categories``, ``name`` and ``DESCR``. Nominal and text features are ordinal
+        codes; ``categories`` tells what for. CSV files also give ``ids``.
 
     Raises
     ------
@@ -73,17 +73,19 @@ def load_dataset(
     _check_name(name)
     if name in _BUILT_IN:
         return _BUILT_IN[name](return_X_y=return_X_y, as_frame=as_frame)
-    for folder in _folders(data_home).values():
-        path = _find(folder, name)
-        if path is not None:
-            return _read(path, return_X_y=return_X_y, as_frame=as_frame, data_home=data_home)
+    options: dict[str, Any] = {"return_X_y": return_X_y, "as_frame": as_frame}
+    for path in (folder / f"{name}{suffix}" for folder in _folders(data_home).values() for suffix in _SUFFIXES):
+        if path.is_file() and path.name.endswith((".arff", ".arff.gz")):
+            return read_arff(path, **options, data_home=data_home)
+        if path.is_file():
+            return read_csv(path, _LABEL_PREFIX, nominal=True, **options)
     try:
         source = openml.fetch(name, data_home)
     except (OSError, http.client.HTTPException) as error:
         raise ConnectionError(_not_found(name, data_home, f"could not be asked: {error}")) from error
     except ValueError as error:  # also what fetch_openml raises for an unknown name
         raise ValueError(_not_found(name, data_home, str(error))) from error
-    return openml.convert(source, name, return_X_y=return_X_y, as_frame=as_frame)
+    return openml.convert(source, name, **options)
 
 
 def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[str]:
@@ -126,17 +128,6 @@ def _folders(data_home: str | os.PathLike[str] | None) -> dict[str, Path]:
     with contextlib.suppress(OSError):
         folders["the scikit-learn data folder"] = Path(get_data_home(data_home)) / "sylvan"
     return folders
-
-
-def _find(folder: Path, name: str) -> Path | None:
-    paths = (folder / f"{name}{suffix}" for suffix in _SUFFIXES)
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _read(path: Path, *, return_X_y: bool, as_frame: bool, data_home: str | os.PathLike[str] | None) -> Any:
-    if path.name.endswith((".arff", ".arff.gz")):
-        return read_arff(path, return_X_y=return_X_y, as_frame=as_frame, data_home=data_home)
-    return read_csv(path, _LABEL_PREFIX, nominal=True, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def _names_in(folder: Path) -> list[str]:

@@ -19,41 +19,16 @@ _TIMEOUT = 30.0  # seconds without an answer
 
 
 def fetch(name: str, data_home: str | os.PathLike[str] | None) -> Any:
-    """Get a data set by its OpenML name; scikit-learn keeps it for the next time.
-
-    Parameters
-    ----------
-    name : str
-        Name on OpenML.
-    data_home : str, path or None
-        scikit-learn's data folder; None for the usual one.
-
-    Returns
-    -------
-    Bunch
-        As `sklearn.datasets.fetch_openml` gives it.
-    """
+    """Get a data set by its OpenML name, as scikit-learn gives it, which keeps it for the next time."""
     with _socket_timeout(_TIMEOUT):
         return fetch_openml(name=name, data_home=data_home, as_frame="auto", n_retries=2, delay=1.0)
 
 
 def convert(source: Any, name: str, *, return_X_y: bool, as_frame: bool) -> Any:
-    """Bring what OpenML gave into the form of the other readers.
+    """Bring what `fetch` returned into the form of the other readers.
 
-    Parameters
-    ----------
-    source : Bunch
-        As `fetch` gives it.
-    name : str
-        Name on OpenML.
-    return_X_y, as_frame : bool
-        As in scikit-learn.
-
-    Returns
-    -------
-    Bunch or tuple
-        Several target columns become 0/1 labels; one stays a class column. Nominal features become ordinal
-        codes in the order scikit-learn gives their categories in.
+    Several target columns become 0/1 labels; one stays a class column. Nominal features become ordinal codes in the
+    order scikit-learn gives their categories in.
     """
     target_names = list(source.target_names or [])
     if source.target is None or not target_names:
@@ -87,7 +62,7 @@ def _target(target: Any, names: list[str]) -> np.ndarray:
     if len(names) == 1:
         return np.asarray(target).reshape(-1)
     frame = target if isinstance(target, pd.DataFrame) else pd.DataFrame(target, columns=names)
-    return label_matrix([binary_column(frame[name], name) for name in names], len(frame))
+    return label_matrix([binary_column(frame[name], name) for name in names])
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import get_data_home
 
+from sylvan._files import whole_file
 from sylvan.datasets.arff_table import ArffTable
 
 # Part of the file name: raise it when parsing changes, and old entries are no longer found.
@@ -20,22 +20,9 @@ _VERSION = "1"
 
 
 def entry_path(content: bytes, data_home: str | os.PathLike[str] | None) -> Path | None:
-    """Return where the table of a file with this content is kept.
+    """Return where the table of a file with this content is kept; None if there is no folder to write in.
 
-    The name is a hash of the content: an edited file is never mistaken for its old self, a moved one is
-    still known.
-
-    Parameters
-    ----------
-    content : bytes
-        The file as it is on disk.
-    data_home : str, path or None
-        scikit-learn's data folder; None for the usual one.
-
-    Returns
-    -------
-    Path or None
-        None if there is no folder to write in.
+    The name is a hash of the content: an edited file is never mistaken for its old self, a moved one is still known.
     """
     try:
         folder = Path(get_data_home(data_home)) / "sylvan" / "parsed"
@@ -46,18 +33,7 @@ def entry_path(content: bytes, data_home: str | os.PathLike[str] | None) -> Path
 
 
 def load_table(path: Path) -> ArffTable | None:
-    """Return the kept table, or None if there is none or it cannot be read.
-
-    Parameters
-    ----------
-    path : Path
-        As `entry_path` gives it.
-
-    Returns
-    -------
-    ArffTable or None
-        What `store_table` was given.
-    """
+    """Return the kept table, or None if there is none or it cannot be read."""
     try:
         # np.load leaves a file it cannot read open if it opened it itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
@@ -74,15 +50,7 @@ def load_table(path: Path) -> ArffTable | None:
 
 
 def store_table(path: Path, table: ArffTable) -> None:
-    """Keep a table; a folder that cannot be written to is no error.
-
-    Parameters
-    ----------
-    path : Path
-        As `entry_path` gives it.
-    table : ArffTable
-        What to keep.
-    """
+    """Keep a table; a folder that cannot be written to is no error."""
     header = {name: getattr(table, name) for name in ("relation", "description", "names", "categories")}
     arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
     values = table.values
@@ -91,17 +59,5 @@ def store_table(path: Path, table: ArffTable) -> None:
         arrays["shape"] = np.array(values.shape)
     else:
         arrays["values"] = values
-    with contextlib.suppress(OSError):
-        _write_whole(path, arrays)
-
-
-def _write_whole(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    # Written aside and then renamed: another process sees the whole file or none.
-    handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(aside, path)
-    except BaseException:
-        os.unlink(aside)
-        raise
+    with contextlib.suppress(OSError), whole_file(path) as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]

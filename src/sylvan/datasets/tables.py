@@ -12,12 +12,19 @@ import pandas as pd
 from sylvan.datasets.bunch import pack
 from sylvan.datasets.features import encode_features, text_columns
 from sylvan.datasets.labels import binary_column, label_matrix
+from sylvan.labels.words import MISSING
 
 Columns = str | Collection[str] | Callable[[str], bool]
 
-# In features the usual marks mean "missing"; in classes and identifiers only an empty cell does, since "NA"
-# may be a name.
-_MISSING = ["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
+
+def missing_marks(
+    columns: Collection[str], text: Collection[str], more: Collection[str] = (), more_in_text: Collection[str] = ()
+) -> dict[str, list[str]]:
+    """Return for each column the cells that mean "missing": the usual marks, but in text only an empty cell.
+
+    "NA" may be the name of a class or a row.
+    """
+    return {name: ["", *more_in_text] if name in text else [*MISSING, *more] for name in columns}
 
 
 def read_csv(
@@ -32,17 +39,17 @@ def read_csv(
 ) -> Any:
     """Read a CSV file, plain or ``.gz``, with label columns and numeric features.
 
-    Columns are chosen by a name, by a list of names, by the beginning of names (a string that ends in one of
-    ``: _ . -``, such as ``"label:"``; it is taken off the names), or by a function of the name. Labels keep the
-    order of the file.
+    Columns are chosen by a name, by a list of names, by the beginning of names (a string that ends in one of ``: _ .
+    -``, such as ``"label:"``; it is taken off the names), or by a function of the name. Labels keep the order of the
+    file.
 
     Parameters
     ----------
     path : str or path
         The file; its first line names the columns.
     labels : str, list of str or callable, default="label:"
-        The label columns. One column is a class and gives ``target`` of shape (n,), with its values as they
-        are; several are labels 0/1 (or FALSE/TRUE) and give (n, n_labels), with NaN where a cell is empty.
+        The label columns. One column is a class and gives ``target`` of shape (n,), with its values as they are;
+        several are labels 0/1 (or true/false, yes/no) and give (n, n_labels), with NaN where a cell is empty.
     ids : str, list of str, callable or None, default="id:"
         Identifiers, kept out of the features. There may be none.
     drop : str, list of str or callable, default=None
@@ -57,9 +64,9 @@ def read_csv(
     Returns
     -------
     Bunch or tuple
-        With ``data`` (n, d) float and NaN where a cell is empty, ``target``, ``feature_names``,
-        ``target_names``, ``frame`` (both together, or None), ``ids`` (a frame, or None), ``categories``
-        (nominal feature to the values of its codes), ``name`` and ``DESCR``.
+        With ``data`` (n, d) float and NaN where a cell is empty, ``target``, ``feature_names``, ``target_names``,
+        ``frame`` (both together, or None), ``ids`` (a frame, or None), ``categories`` (nominal feature to the values of
+        its codes), ``name`` and ``DESCR``.
 
     See Also
     --------
@@ -86,9 +93,7 @@ def read_csv(
     header = [name for name in header if name not in dropped]
     targets = _choose(header, labels, "labels")
     identifiers = {} if ids is None else _choose(header, ids, "ids")
-    names_only = {*identifiers, *(targets if len(targets) == 1 else ())}
-    missing = {name: [""] if name in names_only else _MISSING for name in header}
-    table = _read_cells(path, missing)
+    table = _read_cells(path, missing_marks(header, {*identifiers, *(targets if len(targets) == 1 else ())}))
     features = table[[name for name in header if name not in targets and name not in identifiers]]
     data, categories = _features(features, nominal)
     return pack(
@@ -106,8 +111,8 @@ def read_csv(
 
 
 def _read_cells(path: Path, missing: dict[str, list[str]]) -> pd.DataFrame:
-    # Where rows are longer than the header, pandas would take their first cells for an index, or cut their
-    # ends off with no more than a warning.
+    # Where rows are longer than the header, pandas would take their first cells for an index, or cut their ends off
+    # with no more than a warning.
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
@@ -123,19 +128,16 @@ def _choose(header: list[str], wanted: Columns, argument: str) -> dict[str, str]
     elif isinstance(wanted, str) and wanted not in header and wanted.endswith((":", "_", ".", "-")):
         chosen = {name: name.removeprefix(wanted) or name for name in header if name.startswith(wanted)}
     else:
-        chosen = _choose_names(header, [wanted] if isinstance(wanted, str) else wanted, argument)
+        names = [wanted] if isinstance(wanted, str) else wanted
+        unknown = [name for name in names if name not in header]
+        if unknown:
+            raise ValueError(f"{argument} has names that are no columns: {unknown}; the columns are {_some(header)}.")
+        chosen = {name: name for name in header if name in names}
     # Most files have no identifiers, so the prefix "id:" may find none; other choices are meant to find something.
     needed = argument == "labels" or (isinstance(wanted, str) and (argument, wanted) != ("ids", "id:"))
     if needed and not chosen:
         raise ValueError(f"No column was chosen by {argument}={wanted!r}; the columns are {_some(header)}.")
     return chosen
-
-
-def _choose_names(header: list[str], wanted: Collection[str], argument: str) -> dict[str, str]:
-    unknown = [name for name in wanted if name not in header]
-    if unknown:
-        raise ValueError(f"{argument} has names that are no columns: {unknown}; the columns are {_some(header)}.")
-    return {name: name for name in header if name in wanted}
 
 
 def _features(features: pd.DataFrame, nominal: str | Collection[str] | bool) -> tuple[np.ndarray, dict[str, list[Any]]]:
@@ -150,16 +152,15 @@ def _features(features: pd.DataFrame, nominal: str | Collection[str] | bool) -> 
     refused = [name for name in text if name not in nominal]
     if refused:
         raise ValueError(
-            f"These feature columns are not numeric: {_some(refused)}. Name them in drop=[...] to "
-            f"leave them out or in nominal=[...] to read them as ordinal codes, or encode them in the file "
-            f"(one-hot, for instance)."
+            f"These feature columns are not numeric: {_some(refused)}. Name them in drop=[...] to leave them out or in "
+            "nominal=[...] to read them as ordinal codes, or encode them in the file (one-hot, for instance)."
         )
     return encode_features(features, nominal)
 
 
 def _target(table: pd.DataFrame, targets: dict[str, str]) -> np.ndarray:
     if len(targets) > 1:
-        return label_matrix([binary_column(table[c], name) for c, name in targets.items()], len(table))
+        return label_matrix([binary_column(table[c], name) for c, name in targets.items()])
     column = table[next(iter(targets))]
     empty = int(column.isna().sum())
     if empty:

@@ -24,6 +24,7 @@ from sylvan._validation import (
     check_weights,
     forget,
 )
+from sylvan.exceptions import OutOfBagWarning
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample, Rows
@@ -176,7 +177,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             warn_user(
                 f"{len(silent)} of {len(oos_votes)} rows were drawn by every tree and have no out-of-bag vote; they "
                 "get the mean of all trees. Grow more trees to avoid it.",
-                "no out-of-bag vote",
+                OutOfBagWarning,
             )
             values = bin_values(binned, silent)
             oos_sum[silent] = sum_proba(self.trees_, values, self.n_jobs)

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold as _PlainKFold
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_integer
+from sylvan.exceptions import FewRowsWarning
 from sylvan.labels.table import Targets
 
 
@@ -123,7 +124,7 @@ def _class_codes(targets: Targets, k: int) -> np.ndarray | None:
     sizes = np.bincount(codes)
     if sizes[sizes > 0].min() >= k:
         return codes
-    warn_user(f"A class has fewer rows than the {k} folds; folds are drawn without regard to classes.", "stratify")
+    warn_user(f"A class has fewer rows than the {k} folds; folds are drawn without regard to classes.", FewRowsWarning)
     return None
 
 

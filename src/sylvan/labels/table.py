@@ -18,9 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_choice
+from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
-WORDS = {"1": 1, "true": 1, "yes": 1, "y": 1, "t": 1, "0": 0, "false": 0, "no": 0, "n": 0, "f": 0}
 _UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
 _LISTS = (list, tuple, set, frozenset)
 
@@ -210,7 +210,6 @@ def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
             raise ValueError(_UNKNOWN_CLASS)
         warn_user(
             "A column-vector y was passed when a 1d array was expected; it is read as one class per row.",
-            "column vector",
             DataConversionWarning,
         )
         return replace(_read_classes(values.ravel(), unknown_label), index=index)

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_integer, check_number
+from sylvan.exceptions import FewPairsWarning
 
 _LISTED = 2_000_000  # pairs that are listed to draw from; of more, pairs are tried until there are enough
 
@@ -43,7 +44,7 @@ def draw_pairs(
     available = dict(zip((True, False), count_pairs(y)))
     for kind, name in ((True, "similar"), (False, "dissimilar")):
         if wanted[kind] > available[kind]:
-            warn_user(f"There are only {available[kind]} {name} pairs, {wanted[kind]} were asked for.", name)
+            warn_user(f"There are only {available[kind]} {name} pairs, {wanted[kind]} were asked for.", FewPairsWarning)
             wanted[kind] = available[kind]
     drawn = [_draw_kind(code, kind, number, random_state) for kind, number in wanted.items()]
     pairs = np.concatenate(drawn)

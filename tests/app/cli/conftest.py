@@ -15,7 +15,7 @@ def songs(tmp_path_factory):
     frame, new = make_songs(), make_songs(25, seed=1)
     frame.to_csv(folder / "songs.csv", index=False)
     new.to_csv(folder / "new.csv", index=False)
-    done(call(folder, "fit", "songs.csv", "--labels", "tag_*", "-o", "songs.sylvan", *TINY))
+    done(call(folder, "fit", "songs.csv", "--labels", "tag_*", "-o", "songs.sylvan", "--with-rows", *TINY))
     return SimpleNamespace(
         folder=folder, frame=frame, new=new, path=folder / "songs.sylvan", model=sylvan.load(folder / "songs.sylvan")
     )

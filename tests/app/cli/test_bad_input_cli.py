@@ -10,6 +10,8 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -77,7 +79,7 @@ def test_bad_tables(tmp_path, name, content, message):
         (["fit", "folder", *FIT], "folder"),
         (["fit", "good.doc", *FIT], "unknown kind of file"),
         (["fit", "good.csv", "--delimiter", ";", *FIT], "has no ';'; its cells seem to be separated by ','"),
-        (["fit", "good.csv", "--delimiter", "xx", *FIT], "--delimiter is one character"),
+        (["fit", "good.csv", "--delimiter", "xx", *FIT], "--delimiter 'xx' is not one character"),
         (["fit", "good.csv", "--decimal", "xx", *FIT], "--decimal"),
         (["fit", "good.csv", "--encoding", "klingon", *FIT], "There is no encoding 'klingon'"),
         (["fit", "good.csv", "--id", "idd", *FIT], "--id 'idd' matches no column; did you mean 'id'?"),
@@ -384,3 +386,108 @@ def test_new_rows_with_labels_only(songs, tmp_path):
     assert "lacks columns" in error_of(call(tmp_path, "predict", songs.path, "new.csv"))
     pd.DataFrame({"a": [1]}).to_csv(tmp_path / "new.csv", index=False)
     assert "lacks columns" in error_of(call(tmp_path, "explain", songs.path, "1", "--data", "new.csv"))
+
+
+# Results that cannot be written are refused before a fit
+
+
+@pytest.fixture
+def no_fit(monkeypatch):
+    def fit(*args, **options):
+        raise AssertionError("the fit has begun")
+
+    monkeypatch.setattr(sylvan.DeepForestClassifier, "fit", fit)
+
+
+WRITERS = [
+    ["fit", "good.csv", "-l", "tag_*", "-o", "{}", *TINY],
+    ["impute", "good.csv", "-l", "tag_*", "-o", "{}", *TINY],
+    ["impute", "good.csv", *IMPUTE, "--suggestions", "{}"],
+    ["impute", "good.csv", *IMPUTE, "--report", "{}"],
+    ["impute", "good.csv", *IMPUTE, "--model", "{}"],
+    ["datasets", "digit_attributes", "-o", "{}"],
+    ["bench", "--quick", "-o", "{}"],
+]
+
+
+def refused_early(folder, arguments, path, *more, code=2):
+    (folder / "good.csv").write_text(GOOD)
+    with nothing_written(folder):
+        found = error_of(call(folder, *(part.format(path) for part in arguments), *more), code)
+    assert str(path) in found
+    return found
+
+
+@pytest.mark.parametrize("arguments", WRITERS)
+def test_pipes_and_devices_are_refused(tmp_path, no_fit, arguments):
+    os.mkfifo(tmp_path / "pipe.csv")
+    force = [] if arguments[0] == "bench" else ["--force"]
+    for path in ("pipe.csv", "/dev/null", "/dev/full"):
+        assert "is no regular file" in refused_early(tmp_path, arguments, path, *force)
+
+
+@pytest.mark.parametrize("arguments", WRITERS)
+def test_read_only_folders_are_refused(tmp_path, no_fit, monkeypatch, arguments):
+    (tmp_path / "there").mkdir()
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "there" and access(path, mode))
+    assert "is read-only for you" in refused_early(tmp_path, arguments, "there/out.csv")
+
+
+@pytest.mark.parametrize("arguments", WRITERS)
+def test_full_disks_are_refused(tmp_path, no_fit, monkeypatch, arguments):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    assert "No space left on device" in refused_early(tmp_path, arguments, "out.csv", code=1)
+
+
+def test_disks_with_too_little_space_are_refused(tmp_path, no_fit, monkeypatch):
+    """A completed table is about as large as the table."""
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=len(GOOD) - 1))
+    found = refused_early(tmp_path, ["impute", "good.csv", "-l", "tag_*", "-o", "{}"], "out.csv", code=1)
+    assert "needs about 0 kB, and the disk has 0 kB free" in found
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=len(GOOD)))
+    found = call(tmp_path, "impute", "good.csv", "-l", "tag_*", "-o", "out.csv", *TINY)
+    assert error_of(found, code=1) == "Error: the fit has begun"
+
+
+def test_what_a_killed_command_left_is_removed(songs, tmp_path):
+    """kill -9 in the middle of writing: the next run removes the hidden part."""
+    code = (
+        "import os, sys, signal\nfrom sylvan.app.cli.main import sylvan\n"
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\nsylvan(sys.argv[1:])"
+    )
+    arguments = ["predict", str(songs.path), str(songs.folder / "new.csv"), "-o", str(tmp_path / "out.csv")]
+    killed = subprocess.run([sys.executable, "-c", code, *arguments], env=os.environ | ENVIRONMENT, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+    done(call(tmp_path, *arguments))
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+# Features that are probably none
+
+
+@pytest.mark.parametrize("name", ["fit", "impute"])
+def test_copies_of_labels_and_lost_digits_are_named(tmp_path, name):
+    frame = make_songs(missing=False)
+    frame["mood"] = 1 - frame["tag_calm"]
+    frame["hash"] = np.random.default_rng(0).integers(2**60, 2**63, len(frame))
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    out = "m.sylvan" if name == "fit" else "out.csv"
+    found = done(call(tmp_path, name, "songs.csv", "-l", "tag_*", "-o", out, *TINY))
+    (line,) = [line for line in found.stderr.splitlines() if "copies of labels" in line]
+    assert line.startswith("Warning: ")
+    assert "'mood' (of 'tag_calm')" in line
+    assert "above 2**53, whose last digits are lost: 'hash'." in line
+    assert line.endswith("--drop leaves columns out.")
+
+
+def test_classes_among_the_features_are_named(tmp_path):
+    frame = make_songs(missing=False).assign(kind=lambda table: np.where(table["tempo"] > 0, "up", "down"))
+    frame["copy"] = frame["kind"]
+    frame[["tempo", "copy", "kind"]].to_csv(tmp_path / "songs.csv", index=False)
+    found = done(call(tmp_path, "fit", "songs.csv", "-l", "kind", "--classes", "-o", "m.sylvan", *TINY))
+    assert "'copy' (of '" in found.stderr

@@ -126,7 +126,7 @@ def test_failed_cells_are_told_and_another_seed_is_refused(folder, results):
 def test_the_built_in_set_and_quick(folder):
     found = call(folder, "--quick", "--methods", "RF-ET", "--ilr", "0.5", "--repeats", "1", "--out", "quick.db")
     assert found.returncode == 0, found.stderr
-    assert "running on the built-in set digit_attributes" in found.stderr
+    assert "digit_attributes, a built-in set, is run" in found.stderr
     results = read_results(folder / "quick.db")
     assert results.protocol.title == "Weak labels (quick)"
     assert results.datasets["n_rows"].tolist() == [300]
@@ -153,7 +153,7 @@ def test_mistakes(folder, arguments, message):
 
 def test_report(folder, results):
     (folder / "there.html").write_text("mine")
-    assert "there.html is there already; --force overwrites it." in error_of(
+    assert "there.html is there already; --force replaces it." in error_of(
         call(folder, "report", "results.db", "-o", "there.html")
     )
     assert (folder / "there.html").read_text() == "mine"

@@ -78,14 +78,14 @@ def test_states_of_labels(songs):
 
 def test_states_of_labels_that_were_added(songs, tmp_path):
     """With an algorithm that fills labels in between layers: every added label with its layer."""
-    arguments = ("-l", "tag_*", "-a", "slcforest", "-o", tmp_path / "m.sylvan", *TINY)
+    arguments = ("-l", "tag_*", "-a", "slcforest", "--with-rows", "-o", tmp_path / "m.sylvan", *TINY)
     done(call(songs.folder, "fit", "songs.csv", *arguments))
     suggested = sylvan.load(tmp_path / "m.sylvan").suggest_labels()
     assert len(suggested) > 0
     for row, label, probability, layer in suggested.head(5).itertuples(index=False):
         found = as_json(call(tmp_path, "explain", "m.sylvan", row, "--json"))
         line = next(line for line in found["labels"] if line["label"] == label)
-        assert (line["state"], line["layer"], line["probability"]) == ("added", layer, probability)
+        assert (line["state"], line["layer"], line["probability"]) == ("imputed", layer, probability)
 
 
 def test_a_new_row(songs):
@@ -134,7 +134,7 @@ def test_rules_and_codes(songs, tmp_path):
 def test_classes(songs, tmp_path, values):
     kinds = pd.qcut(songs.frame["tempo"].fillna(0), len(values), labels=list(values)).astype(str)
     songs.frame[["id", *FEATURES]].assign(kind=kinds).to_csv(tmp_path / "kinds.csv", index=False)
-    arguments = ("-l", "kind", "--classes", "-a", "gcforest", "-o", "kinds.sylvan", *TINY)
+    arguments = ("-l", "kind", "--classes", "-a", "gcforest", "--with-rows", "-o", "kinds.sylvan", *TINY)
     done(call(tmp_path, "fit", "kinds.csv", *arguments))
     model = sylvan.load(tmp_path / "kinds.sylvan")
     found = as_json(call(tmp_path, "explain", "kinds.sylvan", "007", "--json"))
@@ -235,3 +235,19 @@ def test_wrong_commands(songs):
     found = call(songs.folder)
     assert "Usage: sylvan" in found.stdout + found.stderr
     assert sylvan.__version__ in done(call(songs.folder, "--version")).stdout
+
+
+def test_rows_of_the_fit_are_in_a_model_file_only_if_asked_for(songs, tmp_path):
+    """Model files are sent around: without --with-rows nothing in them is about a single row."""
+    done(call(songs.folder, "fit", "songs.csv", "-l", "tag_*", "-o", tmp_path / "m.sylvan", *TINY))
+    found = error_of(call(tmp_path, "explain", "m.sylvan", "007"))
+    assert "has nothing about single rows of the fit: fit it with --with-rows, or name the table with --data." in found
+    done(call(tmp_path, "explain", "m.sylvan", "007", "--data", songs.folder / "songs.csv"))
+    with pytest.raises(AttributeError, match="stored without the findings"):
+        _ = sylvan.load(tmp_path / "m.sylvan").labels_
+
+
+def test_rows_with_an_empty_id_are_called_by_their_number(songs, tmp_path):
+    songs.new.assign(id=["", *songs.new["id"][1:]]).to_csv(tmp_path / "new.csv", index=False)
+    found = as_json(call(tmp_path, "explain", songs.path, "row 1", "--data", "new.csv", "--json"))
+    assert found["row"] == "row 1"

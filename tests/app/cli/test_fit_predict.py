@@ -348,7 +348,7 @@ def test_two_classes(songs, tmp_path):
         kind=np.where(songs.frame["tempo"] > songs.frame["tempo"].median(), "b", "a")
     )
     frame.to_csv(tmp_path / "two.csv", index=False)
-    fit = ("fit", "two.csv", "-l", "kind", "--classes", *TINY)
+    fit = ("fit", "two.csv", "-l", "kind", "--classes", "--with-rows", *TINY)
     found = done(call(tmp_path, *fit, "-o", "two.sylvan"))
     assert ", 2 classes; 2 layers, out of sample " in found.stderr
     assert "Nothing may be missing: two classes are taken as they are." in found.stderr

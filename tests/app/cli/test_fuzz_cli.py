@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from app.cli.running import call, contents, error_of, make_songs
-from sylvan.app.cli.options import read_model
+from sylvan.app.cli.steps import read_model
 from sylvan.app.tables import TableError, read_training_table
 
 TABLE = (

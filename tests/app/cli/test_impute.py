@@ -75,7 +75,7 @@ def test_the_result_is_that_of_python(songs, tmp_path, algorithm):
 def test_impute_in_a_process(songs, tmp_path):
     arguments = ("impute", "songs.csv", "-l", "tag_*", "-o", tmp_path / "out.csv", *TINY)
     found = done(start(songs.folder, *arguments))
-    assert "labels added to" in found.stdout
+    assert "labels suggested beside" in found.stdout
     assert "The best suggestions" in found.stdout
     assert f"Completed table: {tmp_path / 'out.csv'}" in found.stderr
     first = (tmp_path / "out.csv").read_bytes()
@@ -117,11 +117,11 @@ def test_limits(songs, tmp_path, limits, algorithm):
 
 @pytest.mark.parametrize(
     ("algorithm", "advice"),
-    [("auto", "--min-proba adds what is less probable."), ("slcforest", "--frequency top-rate adds more.")],
+    [("auto", "--min-proba suggests less probable ones."), ("slcforest", "--frequency top-rate suggests more.")],
 )
 def test_nothing_is_added_if_nothing_may_be(songs, tmp_path, algorithm, advice):
     found = impute(songs.folder, "-o", tmp_path / "out.csv", "--max-per-label", "0", "-a", algorithm)
-    assert f"Nothing was sure enough to be added; {advice}" in found.stderr
+    assert f"No label is probable enough to be suggested; {advice}" in found.stderr
     assert changes(read_as_text(songs.folder / "songs.csv"), read_as_text(tmp_path / "out.csv")) == []
 
 
@@ -157,7 +157,7 @@ def test_the_check_is_told_in_words(songs, tmp_path):
     found = impute(songs.folder, "-o", tmp_path / "out.csv", "--check")
     table, model = fitted(songs.folder / "songs.csv")
     total = model.check_recovery(table.X, table.Y, random_state=0).iloc[-1]
-    text = f"of {int(total['hidden'])} known positives that were hidden, {int(total['recovered'])} came back"
+    text = f"Check: {int(total['recovered'])} of {int(total['hidden'])} recorded labels that were hidden"
     assert text in found.stdout
 
 
@@ -258,6 +258,35 @@ def test_brackets_in_names_are_not_markup(songs, tmp_path):
     songs.frame.rename(columns={"tag_loud": "tag_[red]loud[/]"}).to_csv(tmp_path / "songs.csv", index=False)
     found = impute(tmp_path, "-o", "out.csv")
     assert "tag_[red]loud[/]" in found.stdout
+
+
+def test_formulas_in_names_and_ids(songs, tmp_path):
+    """The user's own table stays as it is, what is new is safe; both can be changed."""
+    frame = songs.frame.assign(id=[f"=cmd({at})" for at in range(len(songs.frame))])
+    frame.rename(columns={"tag_loud": "@tag_loud"}).to_csv(tmp_path / "songs.csv", index=False)
+
+    def run(*options):
+        arguments = ("songs.csv", "-l", "*tag_*", "-o", "out.csv", "--suggestions", "s.csv", "--force", *TINY, *options)
+        done(call(tmp_path, "impute", *arguments))
+        completed, listed = read_as_text(tmp_path / "out.csv"), read_as_text(tmp_path / "s.csv")
+        assert completed["tempo"].str.startswith("-").any()  # numbers are no formulas
+        return completed["id"][0], list(completed)[-1], listed["id"][0][:2], set(listed["label"])
+
+    assert run()[:3] == ("=cmd(0)", "@tag_loud", "'=")
+    assert "'@tag_loud" in run()[3]
+    assert run("--spreadsheet-safe")[:3] == ("'=cmd(0)", "'@tag_loud", "'=")
+    assert run("--as-is")[:3] == ("=cmd(0)", "@tag_loud", "=c")
+    assert "@tag_loud" in run("--as-is")[3]
+
+
+def test_formulas_in_predictions(songs, tmp_path):
+    songs.new.assign(id="=1+1").to_csv(tmp_path / "new.csv", index=False)
+    for options, expected in (((), "'=1+1,"), (("--as-is",), "=1+1,")):
+        assert (
+            done(call(tmp_path, "predict", songs.path, "new.csv", *options)).stdout.splitlines()[1].startswith(expected)
+        )
+        done(call(tmp_path, "predict", songs.path, "new.csv", "-o", "out.csv", "--force", *options))
+        assert (tmp_path / "out.csv").read_text().splitlines()[1].startswith(expected)
 
 
 def test_doubts_are_warnings(songs, tmp_path, monkeypatch):

@@ -49,15 +49,15 @@ def test_a_name_goes_before_a_position():
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("TAG_A", "--labels 'TAG_A' matches no column; did you mean 'tag_a'"),
-        ("tags_*", "--labels 'tags_*' matches no column; did you mean 'tag_b', 'tag_a'"),
+        ("TAG_A", "labels='TAG_A' matches no column; did you mean 'tag_a'"),
+        ("tags_*", "labels='tags_*' matches no column; did you mean 'tag_b', 'tag_a'"),
         ("agee", "did you mean 'age'?"),
         ("zzz", "matches no column; the columns are 'id', 'age', 'tag_a', 'tag_b', 'Tag_c', 'note, long', 'label:x', "),
         ("tag_b:age", "matches no column"),  # the wrong way round
         ("0:3", "matches no column"),
         ("5:99", "matches no column"),
         ("-99:", "matches no column"),
-        ("age,nothing", "--labels 'nothing' matches no column"),
+        ("age,nothing", "labels='nothing' matches no column"),
         (":", "matches no column"),
     ],
 )  # fmt: skip
@@ -68,8 +68,8 @@ def test_what_matches_nothing_is_refused(pattern, message):
 
 
 def test_the_option_is_named():
-    with pytest.raises(TableError, match="--drop 'x' matches no column"):
-        choose_columns(["a"], "x", "--drop")
+    with pytest.raises(TableError, match="drop='x' matches no column"):
+        choose_columns(["a"], "x", "drop")
 
 
 NAMES = st.lists(st.text("abc_", min_size=1, max_size=4), min_size=1, max_size=8, unique=True)

@@ -228,8 +228,8 @@ def test_text_that_is_no_table(tmp_path, text, message):
 def test_a_wrong_delimiter(tmp_path):
     path = write(tmp_path, "a;b\n1;2\n")
     assert "the first line has no ','; its cells seem to be separated by ';'" in refused(path, delimiter=",")
-    assert "--delimiter is one character (or tab), got '::'" in refused(path, delimiter="::")
-    assert "--delimiter is one character (or tab), got ''" in refused(path, delimiter="")
+    assert "delimiter='::' is not one character (or tab)" in refused(path, delimiter="::")
+    assert "delimiter='' is not one character (or tab)" in refused(path, delimiter="")
     tabs = write(tmp_path, "a\tb\n1\t2\n")
     for name in ("tab", "\\t", "\t"):
         assert open_table(tabs, delimiter=name).columns == ["a", "b"]
@@ -249,12 +249,12 @@ def test_odd_delimiters_work_or_are_refused(tmp_path, delimiter):
 
 @pytest.mark.parametrize("decimal", ["", "ab"])
 def test_a_decimal_sign_is_one_character(tmp_path, decimal):
-    assert "--decimal" in refused(write(tmp_path, "a,b\n1,2\n"), decimal=decimal)
+    assert "decimal=" in refused(write(tmp_path, "a,b\n1,2\n"), decimal=decimal)
 
 
 def test_a_wrong_encoding(tmp_path):
     path = write(tmp_path, "a,b\nü,2\n", encoding="latin-1")
-    assert "is not in utf-8: say --encoding latin-1" in refused(path)
+    assert "is not in utf-8: say encoding='latin-1'" in refused(path)
     assert "There is no encoding 'klingon'" in refused(path, encoding="klingon")
     assert "is not in utf-16" in refused(path, encoding="utf-16")
     assert "is not in ascii" in refused(path, encoding="ascii")

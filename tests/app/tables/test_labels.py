@@ -35,7 +35,7 @@ def test_other_values_are_refused_by_row_and_column(value):
     with pytest.raises(TableError) as found:
         LabelCells(["a", "b"]).read(frame)
     assert f"Label 'a' has the value {value!r} in row 3; labels are 0/1, yes/no or true/false" in str(found.value)
-    with pytest.raises(TableError, match="add --classes; if lists, --label-separator"):
+    with pytest.raises(TableError, match="say classes=True; if lists, separator=';'"):
         LabelCells(["a"]).read(frame)
 
 

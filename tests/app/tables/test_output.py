@@ -300,3 +300,44 @@ def test_links_stay_and_devices_are_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     with pytest.raises(OSError, match="no regular file"), TableWriter(tmp_path / "pipe.csv") as out:
         out.write(pd.DataFrame({"a": [1]}))
+
+
+# Spreadsheets
+
+RISKY = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\r=x", "-", "=", "--1", "-1e"]
+NUMBERS = ["-5", "+49", "-1.5e-3", "-inf", "0", ""]
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "category"])
+def test_text_is_no_formula_and_numbers_are_untouched(tmp_path, dtype):
+    texts = [*RISKY, *NUMBERS, "plain", "'=old", " =x"]
+    frame = pd.DataFrame({"=name": pd.Series(texts, dtype=dtype), "x": [-1.5] * len(texts), "-5": [True] * len(texts)})
+    with TableWriter(tmp_path / "out.csv") as out:
+        out.write(frame)
+        out.write(frame)
+    found = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+    assert found.columns.tolist() == ["'=name", "x", "-5"]
+    assert found["'=name"].tolist() == 2 * (["'" + text for text in RISKY] + texts[len(RISKY) :])
+    assert set(found["x"]) == {"-1.5"}
+    assert frame["=name"].tolist() == texts  # the table itself stays
+    with TableWriter(tmp_path / "exact.csv", safe=False) as out:
+        out.write(frame)
+    assert pd.read_csv(tmp_path / "exact.csv", dtype=str, keep_default_na=False)["=name"].tolist() == texts
+
+
+def test_missing_cells_stay_empty_where_text_is_made_safe(tmp_path):
+    with TableWriter(tmp_path / "out.csv") as out:
+        out.write(pd.DataFrame({"a": ["=1", None, float("nan")], "b": [1, 2, 3]}))
+    assert (tmp_path / "out.csv").read_text() == "a,b\n'=1,1\n,2\n,3\n"
+
+
+def test_a_completed_table_is_made_safe_if_asked(tmp_path):
+    text = "id,=x,k,t\n=1+1,-1,@a,1\nb,-2,b,0\nc,-3,@a,0\nd,4,b,1\n"
+    (tmp_path / "in.csv").write_text(text)
+    table = read_training_table(tmp_path / "in.csv", "t")
+    arguments = (table.source, table.schema.labels, np.array([1]), ["t"])
+    write_completed(tmp_path / "same.csv", *arguments)
+    assert (tmp_path / "same.csv").read_text() == text.replace("b,-2,b,0", "b,-2,b,1")
+    write_completed(tmp_path / "safe.csv", *arguments, safe=True)
+    expected = "id,'=x,k,t\n'=1+1,-1,'@a,1\nb,-2,b,1\nc,-3,'@a,0\nd,4,b,1\n"
+    assert (tmp_path / "safe.csv").read_text() == expected

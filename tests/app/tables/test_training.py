@@ -95,8 +95,30 @@ def test_the_id_column(write):
     assert "the id '9' in column 'id' occurs twice, again in row 3" in refused(
         write(SONGS.replace("08", "9")), "tag_*", id="id"
     )
-    assert "the id in column 'id' is empty in row 2" in refused(write(SONGS.replace("08", "")), "tag_*", id="id")
-    assert "names the rows (--id) and is a label, too" in refused(write(SONGS), "id,tag_a", id="id")
+    assert "names the rows (id='id') and is a label, too" in refused(write(SONGS), "id,tag_a", id="id")
+
+
+@pytest.mark.parametrize("id", ["id", None])
+def test_an_id_column_with_an_empty_cell_stays_an_id(write, id):
+    path = write(SONGS.replace("08", ""))
+    table = read_training_table(path, "tag_*", id=id)
+    assert table.X.index.tolist() == ["007", "row 2", "9", "10"]
+    assert table.X.columns.tolist() == ["tempo", "mode", "zone"]
+    assert table.schema.id == "id"
+    said = "Column 'id' has 1 empty cells, the first in row 2: such rows are called by their numbers, as 'row 7'."
+    assert (said in table.notes) == (id is None)
+    found = refused(write(SONGS.replace("08", "").replace("9,", "row 2,")), "tag_*", id="id")
+    assert "the id 'row 2' in column 'id' occurs twice" in found
+    labels = write("id,t\n007,1\n9,0\n10,1\n,0\n", "labels.csv")
+    assert "is empty in row 2, but rows of two files are matched by it" in refused(
+        write(SONGS.replace("08", "")), label_file=labels, id=id, drop="tag_*"
+    )
+
+
+def test_an_id_column_with_equal_values_is_a_feature(write):
+    table = read_training_table(write(SONGS.replace("08", "9")), "tag_*")
+    assert table.X["id"].tolist() == [7, 9, 9, 10]
+    assert "Column 'id' has equal values and is taken as a feature; drop='id' leaves it out." in table.notes
 
 
 def test_an_index_in_parquet_names_the_rows(tmp_path):
@@ -139,6 +161,54 @@ def test_a_second_file_with_one_column_may_have_empty_cells(write):
     assert table.Y.to_numpy().tolist() == [[1, 1], [0, 0], [0, 1]]
 
 
+def test_ids_that_overlap_but_differ_are_refused_with_both_counts(write):
+    other = write("id,tag\na,1\nc,0\nd,1\ne,1\n", "labels.csv")
+    found = refused(write("id,x\na,1\nb,2\nc,3\n"), label_file=other)
+    assert "labels.csv has no row for 1 of 3 ids of" in found
+    assert "has none for 2 of 4 ids of" in found
+    assert found.endswith("labels.csv: 'd', 'e'.")
+
+
+def test_further_ids_of_the_label_file_are_named(write):
+    other = write("id,tag\nc,1\nb,0\nzzz,1\na,0\n", "labels.csv")
+    table = read_training_table(write("id,x\na,1\nb,2\nc,3\n"), label_file=other)
+    assert table.Y["tag"].tolist() == [0, 0, 1]  # by name, whatever their order
+    (note,) = [note for note in table.notes if "labels.csv" in note]
+    assert note.endswith("has none for 1 of 4 ids of " + str(other) + ": 'zzz'. Their labels are not used.")
+
+
+@pytest.mark.parametrize("first", ["id", "ID", ""])
+def test_ids_of_the_label_file_are_not_ignored(write, first):
+    """Rows are never matched by their order if one of the files has ids, unless they are row numbers."""
+    path = write("song,x\na,1\nb,2\nc,3\n")
+    other = write(f"{first},tag\nc,1\nb,0\na,0\n", "labels.csv")
+    found = refused(path, label_file=other, categorical="song")
+    assert f"labels.csv has ids in column {first or 'unnamed'!r}" in found
+    assert "id='-' to match them by their order" in found
+    table = read_training_table(path, label_file=other, id="-", categorical="song")
+    assert table.Y["tag"].tolist() == [1, 0, 0]
+    other = write(f"{first},tag\n0,1\n1,0\n2,0\n", "labels.csv")
+    assert read_training_table(path, label_file=other, categorical="song").Y["tag"].tolist() == [1, 0, 0]
+
+
+def test_messages_name_parameters_of_python(write):
+    """What the command line calls them is its own affair."""
+    text = "x,title,when,tag\n" + "".join(f"{at},song {at},{at}x,{at % 2}\n" for at in range(12))
+    for path, options in [
+        (write(text), {"labels": "tag"}),
+        (write(text), {}),
+        (write(SONGS), {"labels": "tag_*", "id": "idd"}),
+        (write("x,t\n1,maybe\n2,0\n"), {"labels": "t"}),
+        (write(SONGS), {"labels": "tag_*", "classes": True}),
+        (write(SONGS), {"labels": "tag_*", "delimiter": "xx"}),
+    ]:
+        assert "--" not in refused(path, **options)
+    notes = " ".join(read_training_table(write(SONGS), "tag_*").notes)
+    assert "--" not in notes
+    assert "id='-'" in notes
+    assert "blank='zero'" in notes
+
+
 def test_second_files_that_do_not_fit(write):
     other = write("song,tag_x\na,1\nb,0\n", "labels.csv")
     assert "has no row for 1 of 3 ids of" in refused(write(FEATURES), label_file=other, id="song")
@@ -161,7 +231,7 @@ def test_lists_and_classes(write):
     table = read_training_table(path, "kind", classes=True)
     assert table.Y.tolist() == ["01", "1", "01"]
     assert "not both" in refused(path, "kind", classes=True, separator=";")
-    assert "--classes needs one label column, but 2 were chosen" in refused(path, "x,kind", classes=True)
+    assert "classes=True needs one label column, but 2 were chosen" in refused(path, "x,kind", classes=True)
     assert "has one class only" in refused(write("x,kind\n1,a\n2,a\n"), "kind", classes=True)
 
 
@@ -169,7 +239,7 @@ def test_categories_that_the_user_names(write):
     table = read_training_table(write(SONGS), "tag_*", categorical="zone")
     assert table.schema.categories == {"mode": ["major", "minor"], "zone": ["1", "2"]}
     assert table.X["zone"].tolist() == [0, 1, 0, 1]
-    assert "--categorical 'zoone' matches no column; did you mean 'zone'?" in refused(
+    assert "categorical='zoone' matches no column; did you mean 'zone'?" in refused(
         write(SONGS), "tag_*", categorical="zoone"
     )
 
@@ -219,18 +289,18 @@ def test_text_that_is_no_category(write):
     text = "x,title,remark,tag\n" + "".join(f"{at},song {at},long text {at},{at % 2}\n" for at in range(12))
     found = refused(write(text), "tag")
     assert found.startswith("Feature columns hold text: 'title', 'remark' (e.g. 'song 0', 12 different values).")
-    assert "--drop 'title,remark'" in found
-    assert "--categorical 'title,remark'" in found
+    assert "drop='title,remark'" in found
+    assert "categorical='title,remark'" in found
     found = refused(write("x,y,tag\n1,5,1\n2,six,0\n3,7,1\n"), "tag")
     assert "Column 'y' holds numbers, but 'six' in row 2 (1 such cells)" in found
-    assert "--missing 'six'" in found
-    assert "--categorical 'y'" in found
+    assert "missing='six'" in found
+    assert "categorical='y'" in found
 
 
 def test_decimal_commas_are_recognised(write):
     text = "x;tag\n" + "".join(f"{at},5;{at % 2}\n" for at in range(12))
-    assert "--decimal ," in refused(write(text), "tag")
-    assert "if that is a decimal comma, say --decimal ," in refused(write("x;tag\n1;1\n2;0\n1,5;0\n"), "tag")
+    assert "decimal=','" in refused(write(text), "tag")
+    assert "If that is a decimal comma, say decimal=','" in refused(write("x;tag\n1;1\n2;0\n1,5;0\n"), "tag")
 
 
 def test_dates_and_lists_in_parquet_are_refused(tmp_path):
@@ -238,7 +308,7 @@ def test_dates_and_lists_in_parquet_are_refused(tmp_path):
     pd.DataFrame({"x": pd.to_datetime(["2020-01-01", None]), "tag": [1, 0]}).to_parquet(path)
     assert "Column 'x' holds times; make numbers of them" in refused(path, "tag")
     pd.DataFrame({"x": [[1, 2], [3]], "tag": [1, 0]}).to_parquet(path)
-    assert "leave it out (--drop 'x')" in refused(path, "tag")
+    assert "leave it out (drop='x')" in refused(path, "tag")
 
 
 def test_labels_that_nothing_can_be_learned_from(write):
@@ -318,6 +388,19 @@ def test_labels_of_test_tables(write):
             read_labels(path, schema, frame[["id", "tag_a"]], more)
 
 
+def test_labels_of_test_tables_by_id_only(write):
+    """What `evaluate` reads: ids that differ are refused, and ids are never ignored."""
+    schema = read_training_table(write(SONGS), "tag_*").schema
+    path = write("id,tempo\nx,1\ny,2\n", "test.csv")
+    frame = next(open_table(path).chunks(None, text=["id"]))
+    other = write("id,tag_a,tag_b\ny,1,0\nz,0,1\n", "labels.csv")
+    with pytest.raises(TableError, match=r"no row for 1 of 2 ids of .* has none for 1 of 2 ids of .*: 'z'"):
+        read_labels(path, schema, frame, other)
+    path = write("tempo\n1\n2\n", "test.csv")
+    with pytest.raises(TableError, match="has ids in column 'id'"):
+        read_labels(path, schema, next(open_table(path).chunks(None)), other)
+
+
 def test_labels_of_test_tables_by_order_if_there_is_no_id(write):
     schema = read_training_table(write(SONGS), "tag_*").schema
     path = write("tempo\n1\n2\n", "test.csv")
@@ -350,7 +433,7 @@ def test_numbers_and_categories_survive(tmp_path_factory, rows):
 def test_an_id_that_the_label_file_lacks(tmp_path):
     (tmp_path / "x.csv").write_text("song,x\na,1\nb,2\nc,3\n")
     (tmp_path / "y.csv").write_text("name,t\na,1\nb,0\nc,1\n")
-    with pytest.raises(TableError, match=r"y\.csv has no column 'song' \(--id\); its columns are 'name', 't'"):
+    with pytest.raises(TableError, match=r"y\.csv has no column 'song' \(id='song'\); its columns are 'name', 't'"):
         read_training_table(tmp_path / "x.csv", "t", label_file=tmp_path / "y.csv", id="song")
     (tmp_path / "x.csv").write_text("id,x\na,1\nb,2\nc,3\n")
     table = read_training_table(tmp_path / "x.csv", "t", label_file=tmp_path / "y.csv")
@@ -362,7 +445,7 @@ def test_shared_columns_are_not_ignored(tmp_path):
     (tmp_path / "x.csv").write_text("song,x\na,1\nb,2\nc,3\n")
     (tmp_path / "y.csv").write_text("Song,t\nc,1\nb,0\na,0\n")
     for labels in (None, "t"):
-        with pytest.raises(TableError, match=r"both have a column 'song': say --id song .* or --id -"):
+        with pytest.raises(TableError, match=r"both have a column 'song': say id='song' .* or id='-'"):
             read_training_table(tmp_path / "x.csv", labels, label_file=tmp_path / "y.csv")
     (tmp_path / "y.csv").write_text("song,t\nc,1\nb,0\na,0\n")
     table = read_training_table(tmp_path / "x.csv", label_file=tmp_path / "y.csv", id="song")
@@ -384,7 +467,7 @@ def test_marks_of_missing_features_are_no_marks_of_labels(tmp_path):
 @pytest.mark.parametrize("value", ["1,5", "1,234", "12,5"])
 def test_numbers_with_commas_are_no_categories(tmp_path, value):
     (tmp_path / "x.csv").write_text("x;t\n" + f"{value};1\n10,5;0\n" * 20)
-    with pytest.raises(TableError, match=f"Column 'x' has numbers like '{value}'.*--decimal ,"):
+    with pytest.raises(TableError, match=f"Column 'x' has numbers like '{value}'.*decimal=','"):
         read_training_table(tmp_path / "x.csv", "t")
     assert read_training_table(tmp_path / "x.csv", "t", decimal=",").X["x"].iloc[1] == 10.5
 

@@ -3,27 +3,28 @@
 import json
 import shlex
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
-_EXAMPLES = """\b
-Examples:
-  sylvan bench --quick                                  a small run on what data there is
-  sylvan bench --protocol A --datasets emotions,flags --methods slcforest,cafe_slc,rf_et --ilr 0,0.5 --out results.db
-  sylvan bench --protocol mine.toml --jobs 4            a protocol of your own (`sylvan bench protocols A` prints one)
-  sylvan bench show results.db                          tables in the terminal
-  sylvan bench report results.db -o report.html         a page with statistics and plots
+from sylvan.app.cli.options import FILE, with_examples
+from sylvan.app.cli.steps import check_free
+from sylvan.app.cli.terminal import say, show, show_table, visible
+
+_EXAMPLES = """
+sylvan bench --quick                            a small run on what data there is
+sylvan bench --protocol A --datasets flags --methods slcforest,rf_et --ilr 0,0.5
+sylvan bench --protocol mine.toml --jobs 4      a protocol of your own
+sylvan bench protocols A > mine.toml            one to start from
+sylvan bench show results.db                    tables in the terminal
+sylvan bench report results.db -o report.html   a page with statistics and plots
 """
-
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def _items(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
@@ -32,24 +33,13 @@ def _items(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
 
 def _number(text: str) -> Any:
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
-class _RunOrCommand(click.Group):
-    """`sylvan bench --protocol A` runs; `sylvan bench report` is a command."""
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write("\n" + _EXAMPLES.removeprefix("\b\n"))
-
-
-@click.group(cls=_RunOrCommand, invoke_without_command=True, no_args_is_help=True)
-@click.option(
-    "--protocol", default="A", show_default=True, help="A name (`sylvan bench protocols` lists them) or a TOML file."
-)
+@click.group(invoke_without_command=True, no_args_is_help=True)
+@click.option("--protocol", default="A", show_default=True, help="A name (`sylvan bench protocols`) or a TOML file.")
 @click.option("--datasets", callback=_items, help="Names, with commas. Default: those of the protocol that are found.")
 @click.option("--methods", callback=_items, help="Names, with commas. Default: all that are not optional.")
 @click.option("--ilr", callback=_items, help="Shares of hidden positives, with commas.")
@@ -59,7 +49,7 @@ class _RunOrCommand(click.Group):
 @click.option("--jobs", "-j", type=int, default=1, show_default=True, help="Cells at the same time; -1: one per core.")
 @click.option("--quick", is_flag=True, help="A small run for a look: fewer rows, trees and repeats.")
 @click.option("--retry", is_flag=True, help="Run failed cells again.")
-@click.option("--out", "-o", type=_FILE, default=Path("results.db"), show_default=True,
+@click.option("--out", "-o", type=FILE, default=Path("results.db"), show_default=True,
               help="File of results. What is finished there is not run again.")  # fmt: skip
 @click.pass_context
 def bench(ctx: click.Context, **options: Any) -> None:
@@ -72,12 +62,16 @@ def bench(ctx: click.Context, **options: Any) -> None:
         _run(**options)
 
 
+with_examples(bench, _EXAMPLES)
+
+
 def _run(**options: Any) -> None:
     from sylvan.bench import load_protocol, protocol_names, run  # noqa: PLC0415 (heavy: only when something is run)
 
-    console = Console(stderr=True)
     if options["jobs"] == 0:
         raise click.UsageError("--jobs must be at least 1, or -1 for all cores")
+    out = options["out"]
+    check_free(True, out)
     try:
         name = options["protocol"]
         if name.upper() in protocol_names() and not Path(name).is_file():
@@ -89,27 +83,24 @@ def _run(**options: Any) -> None:
             repeats=options["repeats"],
             seed=options["seed"],
         )
-        protocol = protocol.select(datasets=_choose_datasets(protocol, options["datasets"], console))
+        protocol = protocol.select(datasets=_choose_datasets(protocol, options["datasets"]))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    out = options["out"]
     command = shlex.join(["sylvan", *sys.argv[1:]])
-    with _Bar(console) as bar:
+    with _Bar() as bar:
         try:
             results = run(protocol, out, n_jobs=options["jobs"], retry=options["retry"], progress=bar, command=command)
         except KeyboardInterrupt:
-            click.echo(f"Stopped. Finished cells are in {out}; the same command goes on from there.", err=True)
+            say(f"Stopped. Finished cells are in {out}; the same command goes on from there.")
             sys.exit(130)
         except (ValueError, OSError) as error:  # found before anything is run
             raise click.UsageError(str(error)) from error
     _print_ranks(results)
-    failed = results.cells[results.cells["status"] == "failed"]
+    failed = int((results.cells["status"] == "failed").sum())
     _print_troubles(results)
-    click.echo(
-        f"{len(results.cells) - len(failed)} cells in {out}. Next: sylvan bench report {out} -o report.html", err=True
-    )
-    if len(failed):
-        click.echo(f"{_cells(len(failed))} failed; --retry runs them again.", err=True)
+    say(f"{len(results.cells) - failed} cells in {out}. Next: sylvan bench report {out} -o report.html")
+    if failed:
+        say(f"{_cells(failed)} failed; --retry runs them again.")
         sys.exit(1)
 
 
@@ -123,12 +114,12 @@ def _print_troubles(results: Any) -> None:
         texts = results.cells.assign(text=results.cells[column].fillna("").str.partition("\n")[0])
         counts = texts[texts["text"] != ""].groupby(["method", "text"], sort=False).size()
         for (method, text), number in list(counts.items())[:5]:
-            click.echo(f"{word}: {method} ({_cells(number)}): {text}", err=True)
+            say(f"{word}: {method} ({_cells(number)}): {text}")
         if len(counts) > 5:
-            click.echo(f"{word}: {len(counts) - 5} other texts; the report has all errors.", err=True)
+            say(f"{word}: {len(counts) - 5} other texts; the report has all errors.")
 
 
-def _choose_datasets(protocol: Any, named: list[str] | None, console: Console) -> list[str]:
+def _choose_datasets(protocol: Any, named: list[str] | None) -> list[str]:
     """Return the named sets, else those of the protocol that are here, else the built-in one."""
     from sylvan.bench.protocol import BUILT_IN  # noqa: PLC0415
     from sylvan.datasets import list_datasets  # noqa: PLC0415
@@ -139,10 +130,8 @@ def _choose_datasets(protocol: Any, named: list[str] | None, console: Console) -
         known = sorted({*there, *protocol.datasets})
         for name in named:
             if "/" in name or name.endswith((".csv", ".arff")):
-                raise click.UsageError(
-                    f"--datasets takes names, not files: {name!r} is found by its name if SYLVAN_DATA names its "
-                    "folder, or in a protocol as { name = ..., path = ... }."
-                )
+                ways = "is found by name in the folder SYLVAN_DATA, or in a protocol as { name = ..., path = ... }"
+                raise click.UsageError(f"--datasets takes names, not files: {name!r} {ways}.")
             close = get_close_matches(name, known, n=1, cutoff=0.8)
             if name not in known and close:
                 raise click.UsageError(f"unknown data set {name!r}; did you mean {close[0]!r}?")
@@ -151,12 +140,10 @@ def _choose_datasets(protocol: Any, named: list[str] | None, console: Console) -
     absent = [name for name in protocol.datasets if name not in there]
     if not found:
         found = [BUILT_IN[protocol.task]]
-        console.print(
-            f"None of the protocol's data sets was found (SYLVAN_DATA names their folder): running on the built-in set "
-            f"{found[0]}.", soft_wrap=True,
-        )  # fmt: skip
+        where = "The protocol's data sets are not here (SYLVAN_DATA names their folder)"
+        say(f"{where}: {found[0]}, a built-in set, is run.")
     elif absent:
-        console.print(f"Not found, left out: {', '.join(absent)}.", soft_wrap=True)
+        say(f"Not found, left out: {', '.join(absent)}.")
     return found
 
 
@@ -191,7 +178,8 @@ def _choose_levels(ilr: list[str] | None, levels: tuple[str, ...]) -> dict[str, 
 class _Bar:
     """A bar with the time left on a terminal; a line for each cell elsewhere."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self) -> None:
+        console = Console(stderr=True)
         columns = (
             TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
             TextColumn("{task.fields[left]} left"), TextColumn("[red]{task.fields[failed]}"),
@@ -220,7 +208,7 @@ class _Bar:
         self.bar.update(
             self.task,
             completed=watch.done,
-            description=f"{last:<30.30}",  # one width, or the bar would jump
+            description=f"{visible(last):<30.30}",  # one width, or the bar would jump
             left=format_seconds(watch.seconds_left()),
             failed=f"{watch.failed} failed" if watch.failed else "",
         )
@@ -235,11 +223,6 @@ def _read(path: Path) -> Any:
         raise click.UsageError(str(error)) from error
 
 
-def _title(console: Console, text: str) -> None:
-    """Print the title of a table; in the table it would be cut to the table's width."""
-    console.print(text, style="bold", markup=False, highlight=False, soft_wrap=True)
-
-
 def _print_ranks(results: Any) -> None:
     """Print average ranks, methods by measures."""
     from sylvan.bench.statistics import ranks  # noqa: PLC0415
@@ -248,32 +231,26 @@ def _print_ranks(results: Any) -> None:
         return
     found = ranks(results.scores)
     if found.overall.empty:
-        click.echo("No block of cells is complete for all methods: there is nothing to compare yet.", err=True)
+        say("No block of cells is complete for all methods: there is nothing to compare yet.")
         return
     protocol = results.protocol
     wide = found.overall.pivot_table(index="method", columns="measure", values="rank", sort=False)
     order = wide.mean(axis=1).sort_values(kind="stable").index
     measures = [name for name in protocol.measures if name in wide]
-    table = Table("method")
-    for measure in measures:
-        table.add_column(measure.replace("_", "\n"), justify="right")
-    for method in order:
-        table.add_row(
-            escape(protocol.method_names.get(method, method)),
-            *(f"{value:.2f}" for value in wide.loc[method, measures].tolist()),
-        )
-    console = Console()
-    _title(console, "Average rank, 1 is best")
-    console.print(table)
+    rows = (
+        [protocol.method_names.get(method, method), *(f"{value:.2f}" for value in wide.loc[method, measures].tolist())]
+        for method in order
+    )
+    show_table(("method", *(name.replace("_", "\n") for name in measures)), rows, "lr", "Average rank, 1 is best")
     if found.n_dropped:
-        click.echo(f"{found.n_dropped} blocks without a value of every method are left out of the ranks.", err=True)
+        say(f"{found.n_dropped} blocks without a value of every method are left out of the ranks.")
 
 
-@bench.command(short_help="Print tables of a file of results.")
+@bench.command("show", short_help="Print tables of a file of results.")
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--measure", help="One measure only.")
 @click.option("--json", "as_json", is_flag=True, help="All scores as JSON, one object for each line.")
-def show(results: Path, measure: str | None, as_json: bool) -> None:
+def show_results(results: Path, measure: str | None, as_json: bool) -> None:
     """Print what a file of results holds: means over repeats and data sets."""
     found = _read(results)
     scores = found.scores
@@ -285,14 +262,14 @@ def show(results: Path, measure: str | None, as_json: bool) -> None:
         for record in scores.to_dict("records"):
             click.echo(json.dumps({key: None if value != value else value for key, value in record.items()}))
         return
-    console = Console()
     state = found.planned["status"].value_counts().to_dict()
-    _title(console, f"{found.protocol.title}: " + ", ".join(f"{number} cells {name}" for name, number in state.items()))
-    _print_tables(scores, found.protocol, console)
+    counts = ", ".join(f"{number} cells {name}" for name, number in state.items())
+    show(f"{found.protocol.title}: {counts}", bold=True)
+    _print_tables(scores, found.protocol)
     _print_troubles(found)
 
 
-def _print_tables(scores: Any, protocol: Any, console: Console) -> None:
+def _print_tables(scores: Any, protocol: Any) -> None:
     from sylvan.bench.statistics import greater_is_better  # noqa: PLC0415
 
     factors = list(protocol.factors)
@@ -306,27 +283,27 @@ def _print_tables(scores: Any, protocol: Any, console: Console) -> None:
         wide = wide.reindex([name for name in protocol.methods if name in wide.index])
         arrow = "greater" if greater_is_better(measure) else "smaller"
         over = "mean over data sets and repeats" if factors else "mean over repeats"
-        table = Table("method")
+        heads = ["method"]
         for column in wide.columns:
             levels = column if isinstance(column, tuple) else (column,)
-            names = (f"{n} {v}" if factors else str(v) for n, v in zip(columns, levels))
-            table.add_column(escape("\n".join(names)), justify="right")
+            heads.append("\n".join(f"{n} {v}" if factors else str(v) for n, v in zip(columns, levels)))
         best = wide.max() if greater_is_better(measure) else wide.min()
-        for method, row in wide.iterrows():
-            cells = [
-                ("" if value != value else f"[bold]{value:.3f}[/bold]" if value == best[name] else f"{value:.3f}")
-                for name, value in row.items()
+        rows = (
+            [
+                protocol.method_names.get(str(method), str(method)),
+                *(
+                    None if value != value else Text(f"{value:.3f}", style="bold" if value == best[name] else "")
+                    for name, value in row.items()
+                ),
             ]
-            table.add_row(escape(protocol.method_names.get(str(method), str(method))), *cells)
-        _title(console, f"{measure} ({over}; {arrow} is better)")
-        console.print(table)
+            for method, row in wide.iterrows()
+        )
+        show_table(heads, rows, "lr", f"{measure} ({over}; {arrow} is better)")
 
 
 @bench.command(short_help="Write a page with statistics and plots.")
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("report.html"), show_default=True
-)
+@click.option("--out", "-o", type=FILE, default=Path("report.html"), show_default=True)
 @click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Folder for each plot as PNG and SVG.")
 @click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
 def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
@@ -337,8 +314,7 @@ def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
     found = _read(results)
     if out.suffix == ".md" and plots is not None:
         raise click.UsageError("--plots goes with a page in HTML.")
-    if out.exists() and not force:
-        raise click.UsageError(f"{out} is there already; --force overwrites it.")
+    check_free(force, out, inputs=(results,))
     if out.suffix == ".md":
         from sylvan.bench.markdown import write_markdown  # noqa: PLC0415
 
@@ -347,7 +323,7 @@ def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
         from sylvan.bench.report import write_report  # noqa: PLC0415
 
         written = write_report(found, out, plots_dir=plots)
-    click.echo(f"{written} ({written.stat().st_size / 1e6:.1f} MB)")
+    show(f"{written} ({written.stat().st_size / 1e6:.1f} MB)")
 
 
 @bench.command(short_help="List the protocols, or print one.")
@@ -361,9 +337,9 @@ def protocols(name: str | None) -> None:
             raise click.UsageError(f"unknown protocol {name!r}; there are: {', '.join(protocol_names())}")
         click.echo(load_protocol(name).text, nl=False)
         return
-    table = Table("name", "title", "data sets", "methods", "measures", "cells", "source")
+    rows = []
     for each in protocol_names():
         found = load_protocol(each)
         numbers = (len(found.datasets), len(found.methods), len(found.measures), len(found.cells()))
-        table.add_row(each, found.title, *map(str, numbers), found.source)
-    Console().print(table)
+        rows.append((each, found.title, *numbers, found.source))
+    show_table(("name", "title", "data sets", "methods", "measures", "cells", "source"), rows, "l")

@@ -4,37 +4,24 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from sylvan.app.cli.options import (
-    FILE,
-    examples,
-    file_options,
-    format_of,
-    json_option,
-    print_json,
-    quiet_option,
-    read_model,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, file_options, result_options
 from sylvan.app.cli.predict import open_rows, tell_unseen, text_columns
+from sylvan.app.cli.steps import format_of, read_model
+from sylvan.app.cli.terminal import print_json, say, show_table
 
 
-@examples("""
+@command("""
 sylvan evaluate songs.sylvan test.csv
 sylvan evaluate songs.sylvan test.csv --by-label
 sylvan evaluate songs.sylvan features.csv --label-file truth.csv --json
 """)
-@click.command(short_help="Measure a model on rows whose labels are known.")
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option("--label-file", type=FILE, help="A second file with the labels, matched by the id column or by order.")
 @click.option("--by-label", is_flag=True, help="Also measures of each label.")
 @file_options
-@json_option
-@quiet_option
+@result_options
 def evaluate(**options: Any) -> None:
     """Compare what a stored MODEL predicts for the rows of DATA with their labels.
 
@@ -50,14 +37,10 @@ def evaluate(**options: Any) -> None:
             found["by_label"] = by_label
         print_json(found)
         return
-    console = Console()
-    table = Table("measure", "value", "better", title=f"{len(X)} rows", title_justify="left")
-    table.columns[0].overflow, table.columns[1].justify = "fold", "right"
-    for name, value in scores.items():
-        table.add_row(name, "undefined" if value != value else f"{value:.3f}", _direction(name))
-    console.print(table)
+    rows = ((name, value, _direction(name)) for name, value in scores.items())
+    show_table(("measure", "value", "better"), rows, "lrl", f"{len(X)} rows")
     if options["by_label"] and by_label:
-        console.print(_label_table(by_label))
+        show_table(by_label[0], (row.values() for row in by_label), "lr")
 
 
 def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[Any, Any]:
@@ -73,9 +56,7 @@ def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[
     if Y.ndim == 2 and Y.isna().to_numpy().any():
         known = Y.notna().all(axis=1)
         if not known.any():
-            raise click.UsageError(
-                f"{path}: every row has an unknown label; measures need rows whose labels are known."
-            )
+            raise click.UsageError(f"{path}: every row has an unknown label; measures need known ones.")
         say(f"{int((~known).sum())} rows with unknown labels are left out.", options["quiet"])
         X, Y = X[known], Y[known].astype(int)
     return X, Y
@@ -84,26 +65,17 @@ def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[
 def _scores_of_labels(model: Any, X: Any, Y: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
     from sylvan.measures import MEASURES, macro_auroc, macro_average_precision, macro_f1, macro_mcc  # noqa: PLC0415
 
-    if model._fitted.kind == "binary":  # noqa: SLF001 (one column, fitted as two classes)
-        proba = model.predict_proba(X)[:, 1:]
-    else:
-        proba = model.predict_proba(X)
+    proba = model.predict_proba(X)
+    if not model.decider_.form.has_labels:  # one column, fitted as two classes
+        proba = proba[:, 1:]
     threshold = model.decision_threshold_
-    measures = {measure.name: measure for measure in MEASURES.values()}
-    scores = {name: measure(Y, proba, threshold=threshold) for name, measure in measures.items()}
+    scores = {measure.name: measure(Y, proba, threshold=threshold) for measure in MEASURES.values()}
     columns = {
         measure.name.removeprefix("macro_"): measure.vector(Y, proba, threshold=threshold)
         for measure in (macro_auroc, macro_average_precision, macro_f1, macro_mcc)
     }
-    by_label = [
-        {
-            "label": str(name),
-            "positives": int(Y[name].sum()),
-            **{key: float(values[at]) for key, values in columns.items()},
-        }
-        for at, name in enumerate(Y.columns)
-    ]
-    return scores, by_label
+    measured = ({key: float(values[at]) for key, values in columns.items()} for at in range(Y.shape[1]))
+    return scores, [{"label": str(name), "positives": int(Y[name].sum()), **row} for name, row in zip(Y, measured)]
 
 
 def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
@@ -114,9 +86,7 @@ def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], li
     known = {str(name) for name in model.classes_}
     new = [name for name in y.unique() if name not in known]
     if new:
-        raise TableError(
-            f"Class {new[0]!r} in row {y.index[(y == new[0]).argmax()]} was not there when the model was fitted."
-        )
+        raise TableError(f"Class {new[0]!r} in row {y.index[(y == new[0]).argmax()]} was not there at the fit.")
     found = model.predict(X).astype(str)
     names = [str(name) for name in model.classes_]
     proba = model.predict_proba(X)
@@ -134,13 +104,3 @@ def _direction(name: str) -> str:
 
     greater = MEASURES[name].greater_is_better if name in MEASURES else name != "log_loss"
     return "greater" if greater else "smaller"
-
-
-def _label_table(rows: list[dict[str, Any]]) -> Table:
-    table = Table(*rows[0])
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in rows:
-        cells = [f"{value:.3f}" if isinstance(value, float) and value == value else value for value in row.values()]
-        table.add_row(*(escape("undefined" if value != value else str(value)) for value in cells))
-    return table

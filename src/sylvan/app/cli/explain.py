@@ -3,38 +3,33 @@
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from sylvan.app.cli.options import FILE, examples, file_options, json_option, print_json, quiet_option, read_model
+from sylvan.app.cli.options import FILE, command, file_options, result_options
 from sylvan.app.cli.predict import label_table, open_rows, tell_unseen, text_columns
+from sylvan.app.cli.steps import read_model
+from sylvan.app.cli.terminal import print_json, show, show_table
 
 
-@examples("""
-sylvan explain songs.sylvan                          the most important features, and rules if the model has any
-sylvan explain songs.sylvan s17                      what the model made of the row s17 of its own table
-sylvan explain songs.sylvan s901 --data new.csv      what it says about a new row, and which rules hold for it
+@command("""
+sylvan explain songs.sylvan                       important features, and rules
+sylvan explain songs.sylvan s17                   a row of the fit (fit --with-rows)
+sylvan explain songs.sylvan s901 --data new.csv   a new row
 sylvan explain songs.sylvan --top 50 --json
 """)
-@click.command(short_help="Show what a model goes by: features, rules, single rows.")
 @click.argument("model", type=FILE)
 @click.argument("row", required=False)
-@click.option("--data", type=FILE, help="The table that has ROW. Default: the rows of the fit.")
-@click.option(
-    "--top", type=click.IntRange(1), default=20, show_default=True, help="How many features and rules to list."
-)
+@click.option("--data", type=FILE, help="The table of ROW. Default: that of the fit (stored by --with-rows).")
+@click.option("--top", type=click.IntRange(1), default=20, show_default=True, help="Features and rules to list.")
 @file_options
-@json_option
-@quiet_option
+@result_options
 def explain(**options: Any) -> None:
-    """Show the features that a stored MODEL goes by, its rules (algorithm imldf), or what it says about one ROW.
+    """Show the features that matter most to a stored MODEL, its rules (algorithm imldf), or what it says about one ROW.
 
-    ROW is an id, or a row number (from 1, as commands count) if the table has no id column. Of a row of the fit,
-    "out of sample" is what trees that did not see the row say, and "probability" the chance that a label is truly
-    there, given whether it was recorded. What trees say, of new rows too, is the chance that a label is there, recorded
-    or not, if the model is one of auto, and otherwise the chance that it would be recorded. Reasons for single rows are
-    given by rules (imldf) only; do not believe much of rules with a stability below a half.
+    ROW is an id, or a row number (from 1) if the table has no id column. For a row of the fit, "out of sample" is what
+    trees that did not see the row say, and "probability" the chance that a label is present, given whether it was
+    recorded. For models of auto, what trees say is the chance that a label is present, recorded or not; for others, the
+    chance that it would be recorded. Only rules (imldf) give reasons for single rows; do not trust rules with a
+    stability below a half.
     """
     model, schema, about = read_model(options["model"])
     if options["row"] is None and options["data"] is not None:
@@ -48,9 +43,8 @@ def explain(**options: Any) -> None:
     if options["as_json"]:
         print_json({name: part for name, part in found.items() if part is not None})
         return
-    console = Console()
     for name, part in found.items():
-        _print_part(console, name, part)
+        _print_part(name, part)
 
 
 def _whole(model: Any, schema: Any, top: int) -> dict[str, Any]:
@@ -92,30 +86,32 @@ def _rules(model: Any) -> Any:
 
 def _own_row(model: Any, row: str) -> dict[str, Any]:
     """Return what the fit found about one of its rows."""
-    fitted = model._fitted  # noqa: SLF001 (what the estimator knows of its rows)
+    try:
+        fitted = model.labels_
+    except AttributeError:
+        ways = "fit it with --with-rows, or name the table with --data"
+        raise click.UsageError(f"The model file has nothing about single rows of the fit: {ways}.") from None
     at = _position([str(name) for name in fitted.rows], row, "the rows of the fit (--data names another table)")
     proba = model.oos_proba_[at]
-    if fitted.kind != "multilabel":
+    if not fitted.form.has_labels:
         lines = [{"class": str(name), "out_of_sample": float(p)} for name, p in zip(model.classes_, proba)]
         return {"row": row, "classes": sorted(lines, key=lambda line: -line["out_of_sample"])}
-    labels, filled = fitted.labels, fitted.filled()[at]
+    labels = fitted.state
     lines = []
     for j, name in enumerate(fitted.label_names):
         line: dict[str, Any] = {"label": str(name), "state": "not recorded"}
         if labels.observed[at, j]:
             line["state"] = "recorded"
         elif labels.current[at, j]:
-            line["state"] = "added"
-        elif filled[j]:
+            line["state"] = "imputed"
+        elif fitted.suggested[at, j]:
             line["state"] = "suggested"
         if model.calibration_ is None:  # otherwise nothing is filled in between layers
             line["layer"] = int(labels.since[at, j]) or None
         # A recorded label is believed; what a calibrated model says of its cell is what it would say of a zero.
         certain = model.calibration_ is not None and labels.observed[at, j]
-        line |= {
-            "out_of_sample": float(proba[j]),
-            "probability": 1.0 if certain else float(fitted.probability[at, j]),
-        }
+        present = 1.0 if certain else float(fitted.missing[at, j])
+        line |= {"out_of_sample": float(proba[j]), "probability": present}
         lines.append(line)
     return {"row": row, "labels": sorted(lines, key=lambda line: (-line["probability"], -line["out_of_sample"]))}
 
@@ -123,14 +119,16 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
 def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     table = open_rows(options["data"], schema, options | {"quiet": True}, about)
     frame = next(iter(table.chunks(None, text=text_columns(schema))))
-    names = frame[schema.id].astype(str).tolist() if schema.id in frame else [str(name) for name in frame.index]
+    names = [str(name) for name in frame.index]
+    if schema.id in frame:
+        names = [f"row {name}" if cell != cell else str(cell) for cell, name in zip(frame[schema.id], names)]
     at = _position(names, options["row"], str(options["data"]))
     unseen: dict[str, list[str]] = {}
     X = schema.features_of(frame.iloc[[at]], unseen)
     tell_unseen(unseen)
     proba = label_table(model, X, True).iloc[0]
     predicted = label_table(model, X, False).iloc[0]
-    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what its labels were)
+    if not model.decider_.form.has_labels:
         found: dict[str, Any] = {"row": options["row"], "prediction": str(predicted["prediction"])}
         found["classes"] = [
             {"class": str(k), "probability": float(p)} for k, p in proba.sort_values(ascending=False).items()
@@ -154,28 +152,16 @@ def _position(names: list[str], row: str, where: str) -> int:
     raise click.UsageError(f"There is no row {row!r} in {where}; {hint}")
 
 
-def _print_part(console: Console, name: str, part: Any) -> None:
+def _print_part(name: str, part: Any) -> None:
     if part is None:
         return
-    if isinstance(part, str):
-        console.print(f"{name}: {part}", markup=False, highlight=False)
-        return
-    if isinstance(part, dict):
+    if isinstance(part, str) or not part:
+        show(f"{name}: {part or 'none'}")
+    elif isinstance(part, dict):
         for key, value in part.items():
             text = ", ".join(f"{k} = {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
-            console.print(f"{key}: {text}", markup=False, highlight=False, soft_wrap=True)
-        return
-    if not part:
-        console.print(f"{name}: none", markup=False)
-        return
-    table = Table(*(key.replace("_", " ") for key in part[0]), title=name, title_justify="left")
-    for column, value in zip(table.columns, part[0].values()):
-        column.justify = "right" if isinstance(value, float) else "left"
-        column.overflow = "fold"
-    for line in part:
-        cells = (
-            "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-            for value in line.values()
-        )
-        table.add_row(*map(escape, cells))
-    console.print(table)
+            show(f"{key}: {text}")
+    else:
+        justify = "".join("r" if isinstance(value, float) else "l" for value in part[0].values())
+        heads = (key.replace("_", " ") for key in part[0])
+        show_table(heads, (line.values() for line in part), justify, name)

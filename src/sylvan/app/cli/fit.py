@@ -6,40 +6,24 @@ from typing import Any
 
 import click
 
-from sylvan.app.cli.options import (
-    FILE,
-    check_free,
-    data_options,
-    examples,
-    fit_model,
-    force_option,
-    format_of,
-    gigabytes,
-    json_option,
-    make_model,
-    model_options,
-    print_json,
-    quiet_option,
-    read_training,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options
+from sylvan.app.cli.steps import check_free, fit_model, format_of, make_model, read_training
+from sylvan.app.cli.terminal import gigabytes, print_json, say
 
 
-@examples("""
-sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan
-sylvan fit songs.csv --labels 'tag_*' --algorithm slcforest --frequency top-rate -o songs.sylvan --report report.html
+@command("""
+sylvan fit songs.csv -l 'tag_*' -o songs.sylvan --report report.html
+sylvan fit songs.csv -l 'tag_*' -o songs.sylvan -a slcforest --frequency top-rate
 sylvan fit features.parquet --label-file labels.csv --id song -o songs.sylvan
-sylvan fit catalogue.tsv --labels tags --label-separator ';' --drop title,remarks -o catalogue.sylvan
-sylvan fit flowers.csv --labels species --classes --algorithm gcforest --trees 100 -o flowers.sylvan
+sylvan fit books.tsv -l tags --label-separator ';' --drop title -o books.sylvan
+sylvan fit flowers.csv -l species --classes -a gcforest -o flowers.sylvan
 """)
-@click.command(short_help="Learn from a table and store the model.")
 @data_options
 @model_options
 @click.option("--out", "-o", type=FILE, required=True, metavar="MODEL", help="The model file, usually NAME.sylvan.")
 @click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about the fit: report.html.")
 @force_option
-@json_option
-@quiet_option
+@result_options
 def fit(**options: Any) -> None:
     """Learn from the table DATA (CSV, TSV, Parquet or ARFF) and store the model in one file.
 
@@ -70,7 +54,7 @@ def fit(**options: Any) -> None:
     layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
     say(
         f"{options['algorithm']}: {len(table.X)} rows, {table.X.shape[1]} features, {what}; "
-        f"{layers}, out of sample {facts['score']:.3f} {model._fitted.measure}, {seconds:.1f} s.",  # noqa: SLF001
+        f"{layers}, out of sample {facts['score']:.3f} {model.measure_.name}, {seconds:.1f} s.",
         options["quiet"],
     )
     if model.calibration_ is not None:
@@ -88,7 +72,7 @@ def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = N
 
     known = {name: value for name, value in format_of(options).items() if name != "delimiter"}
     about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
-    save(model, path or options["out"], about=about)
+    save(model if options["with_rows"] else model.without_findings(), path or options["out"], about=about)
 
 
 def write_page(model: Any, table: Any, path: Path, *, seconds: float, data: Path, **parts: Any) -> None:

@@ -4,62 +4,47 @@ import time
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from sylvan.app.cli.fit import store, write_page
-from sylvan.app.cli.options import (
-    FILE,
-    check_free,
-    data_options,
-    examples,
-    fit_model,
-    force_option,
-    json_option,
-    make_model,
-    model_options,
-    print_json,
-    quiet_option,
-    read_training,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options, safe_option
+from sylvan.app.cli.steps import check_free, fit_model, make_model, read_training
+from sylvan.app.cli.terminal import print_json, say, show, show_table
 
 _NEXT_BEST = 100  # suggestions listed beyond those that are added
 
 
-@examples("""
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --suggestions suggestions.csv
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check --report report.html
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --min-proba 0.8 --max-per-label 20
-sylvan impute songs.csv --labels 'tag_*' -o completed.csv --frequency 0.4-0.8
-sylvan impute features.csv --label-file labels.csv --id song -o completed_labels.csv
+@command("""
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --suggestions list.csv
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --check --report report.html
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --min-proba 0.8
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --frequency 0.4-0.8
+sylvan impute features.csv --label-file labels.csv --id song -o completed.csv
 """)
-@click.command(short_help="Find labels that are missing in a table, and complete it.")
 @data_options
 @model_options
 @click.option("--out", "-o", type=FILE, required=True, metavar="FILE", help="The completed table: CSV, TSV or Parquet.")
 @click.option("--suggestions", type=FILE, metavar="FILE", help="The list of suggested labels, with probabilities.")
-@click.option("--min-proba", type=click.FloatRange(0, 1), help="Add what is at least so probable.")
-@click.option(
-    "--max-per-label", type=click.IntRange(0), help="Add at most so many of each label, the most probable ones."
-)
-@click.option("--check", is_flag=True, help="Hide a tenth of the known positives and see how many are found again.")
+@click.option("--min-proba", type=click.FloatRange(0, 1), metavar="SHARE", help="Suggest from this probability on.")
+@click.option("--max-per-label", type=click.IntRange(0), metavar="NUMBER", help="Suggest a label at most so often.")
+@click.option("--check", is_flag=True, help="Hide a tenth of the recorded labels. How many are found again?")
 @click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about what was found: report.html.")
 @click.option("--model", type=FILE, metavar="MODEL", help="Also store the model, for `sylvan predict` and `explain`.")
+@safe_option
 @force_option
-@json_option
-@quiet_option
+@result_options
 def impute(**options: Any) -> None:
-    """Learn from the table DATA, find labels that are probably missing, and write the table with them filled in.
+    """Learn from the table DATA, find labels that are probably missing, and write the table with them.
 
-    A 1 stays a 1; a 0 means "not recorded" and may become a 1. If label cells are empty, only these may be filled, and
-    zeros are trusted (--blank zero: empty means 0). All other cells of the table stay as they are. What is more
-    probably present than not is added, or what the algorithm is sure of, if another one than auto is chosen;
-    --min-proba chooses by probability instead, and --max-per-label limits either.
+    A 1 stays a 1. A 0 means "not recorded" and may become a 1. If label cells are empty, only these can become a 1, and
+    zeros are trusted (--blank zero: empty means 0). All other cells stay as they are. A label is suggested, and becomes
+    a 1, if it is more probably present than absent; algorithms other than auto have thresholds of their own.
+    --min-proba sets the probability, and --max-per-label a limit.
     """
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
-    check_free(options["force"], *outputs, inputs=(options["data"], options["label_file"]))
+    inputs = (options["data"], options["label_file"])
+    completed = options["label_file"] or options["data"]
+    needed = completed.stat().st_size if completed.is_file() else 0
+    check_free(options["force"], *outputs, inputs=inputs, needed=needed)
     _check_output(options)
     model = make_model(options)
     table = read_training(options)
@@ -85,7 +70,7 @@ def impute(**options: Any) -> None:
     elif not options["quiet"]:
         _print(model, added, listed, recovery, options)
     for doubt in doubts:
-        click.echo(f"Warning: {doubt}", err=True)
+        say(f"Warning: {doubt}")
 
 
 def _check_output(options: dict[str, Any]) -> None:
@@ -118,7 +103,7 @@ def _doubts(model: Any) -> list[str]:
 
 
 def _check(model: Any, table: Any, options: dict[str, Any]) -> Any:
-    say("Checking: a tenth of the known positives is hidden, and the fit repeated ...", options["quiet"])
+    say("Checking: a tenth of the recorded labels is hidden, and the fit repeated ...", options["quiet"])
     limits = {name: options[name] for name in ("min_proba", "max_per_label")}
     return model.check_recovery(table.X, table.Y, random_state=options["seed"], **limits)
 
@@ -130,7 +115,7 @@ def _not_found_again(added: Any, recovery: Any) -> list[str]:
     counts = added["label"].value_counts()
     lost = recovery[(recovery["hidden"] >= 5) & (recovery["recovered"] == 0) & (recovery["imputed"] > 0)]
     return [
-        f"{name}: {counts[name]} added, but none of {int(line['hidden'])} hidden ones came back; do not trust these."
+        f"{name}: {counts[name]} suggested, but none of {int(line['hidden'])} hidden ones was found: do not trust them."
         for name, line in lost.iterrows()
         if counts.get(name, 0) >= 5
     ]
@@ -140,9 +125,11 @@ def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, A
     from sylvan.app.tables import TableWriter, write_completed  # noqa: PLC0415
 
     at = table.X.index.get_indexer(added["row"])
-    write_completed(options["out"], table.source, table.schema.labels, table.source_rows.to_numpy()[at], added["label"])
+    rows = table.source_rows.to_numpy()[at]
+    safe = options["safe"]
+    write_completed(options["out"], table.source, table.schema.labels, rows, added["label"], safe=bool(safe))
     if options["suggestions"]:
-        with TableWriter(options["suggestions"]) as out:
+        with TableWriter(options["suggestions"], safe=safe is not False) as out:
             name = table.schema.id if table.schema.id not in (None, *listed.columns) else "row"
             out.write(listed.rename(columns={"row": name}).assign(probability=listed["probability"].round(4)))
 
@@ -150,7 +137,7 @@ def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, A
 def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:
     frequency = model.label_frequency_
     found: dict[str, Any] = {
-        "completed": str(options["out"]), "added": len(added), "observed": int(model._fitted.labels.observed.sum()),  # noqa: SLF001
+        "completed": str(options["out"]), "added": len(added), "observed": int(model.labels_.recorded.sum()),
         "by_label": added["label"].value_counts().to_dict(), "layers": model.n_layers_,
         "frequency": None if frequency is None else dict(zip(_names(model), frequency.tolist())), "warnings": doubts,
     }  # fmt: skip
@@ -163,99 +150,72 @@ def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: 
 
 
 def _names(model: Any) -> list[str]:
-    return [str(name) for name in model._fitted.label_names]  # noqa: SLF001
+    return [str(name) for name in model.labels_.label_names]
 
 
 def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
-    console = Console()
-    labels = model._fitted.labels  # noqa: SLF001
+    labels, frequency = model.labels_, model.labels_.counts.frequency
     counts = added["label"].value_counts()
-    title = f"{options['algorithm']}: {len(added)} labels added to {int(labels.observed.sum())} recorded ones"
-    table = Table(title=title, title_justify="left")
-    table.add_column("label", overflow="fold")
-    heads = ["recorded", "added", *([] if model.label_frequency_ is None else ["share recorded\n(estimate)"])]
-    heads += ["hidden for\nthe check", "found again"] if recovery is not None else []
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    frequency = None if model.label_frequency_ is None else list(model.label_frequency_)
+    heads = ["label", "recorded", "suggested", *([] if frequency is None else ["share recorded\n(estimate)"])]
+    heads += ["hidden for\nthe check", "found\nagain"] if recovery is not None else []
+    rows = []
     for at, name in enumerate(_names(model)):
-        cells = [str(int(labels.observed[:, at].sum())), str(int(counts.get(name, 0)))]
-        if frequency is not None:
-            cells.append(_estimate(frequency[at], labels.details, at))
-        if recovery is not None:
-            line = recovery.iloc[at]
-            cells += [str(int(line["hidden"])), str(int(line["recovered"]))]
-        table.add_row(escape(name), *cells)
-    console.print(table)
+        row = [name, int(labels.recorded[:, at].sum()), int(counts.get(name, 0))]
+        row += [] if frequency is None else [_estimate(frequency, at)]
+        row += [] if recovery is None else [int(recovery.iloc[at][each]) for each in ("hidden", "recovered")]
+        rows.append(row)
+    title = f"{options['algorithm']}: {len(added)} labels suggested beside {int(labels.recorded.sum())} recorded ones"
+    show_table(heads, rows, "lr", title)
     if recovery is not None:
-        _print_recovery(console, recovery.iloc[-1])
-    _print_best(console, listed)
+        _print_recovery(recovery.iloc[-1])
+    if not listed.empty:
+        best = listed.head(10).itertuples(index=False)
+        lines = ((line.row, line.label, float(line.probability), "yes" if line.added else "no") for line in best)
+        show_table(("row", "label", "probability", "in the table"), lines, "llrl", "The best suggestions")
     if model.impute is None:
-        say(f"{options['algorithm']} fills nothing in by itself: what has a probability above 0.5 is added.")
-    if labels.details is not None:
-        say(f"Share recorded: {labels.details.reason}.")
+        say(f"{options['algorithm']} imputes nothing: labels with a probability above 0.5 are suggested.")
+    if frequency is not None and frequency.low is not None:
+        say(f"Share recorded: {frequency.reason}.")
     say(_advice(model, added, labels))
-    for name, what in (
-        ("out", "Completed table"),
-        ("suggestions", "Suggestions"),
-        ("report", "Report"),
-        ("model", "Model"),
-    ):
+    for name in ("out", "suggestions", "report", "model"):
         if options[name]:
-            say(f"{what}: {options[name]}")
+            say(f"{'Completed table' if name == 'out' else name.capitalize()}: {options[name]}")
 
 
-def _estimate(c: float, details: Any, at: int) -> str:
+def _estimate(frequency: Any, at: int) -> str:
     """Return the share recorded, with its interval."""
+    c = frequency.value[at]
     if c != c:
         return "?"
-    if details is None or details.low[at] == details.high[at]:
+    if frequency.low is None or frequency.low[at] == frequency.high[at]:
         return f"{c:.2f}"
-    return f"{c:.2f} ({details.low[at]:.2f}-{details.high[at]:.2f})"
+    return f"{c:.2f} ({frequency.low[at]:.2f}-{frequency.high[at]:.2f})"
 
 
 def _advice(model: Any, added: Any, labels: Any) -> str:
     """Say how far to trust what was added."""
     if added.empty:
-        if int(labels.candidates.sum() + labels.observed.sum()) < labels.observed.size:
-            return "Nothing was sure enough to be added; only empty label cells may be filled."
-        more = "--min-proba adds what is less probable" if model.calibration_ else "--frequency top-rate adds more"
-        return f"Nothing was sure enough to be added; {more}."
+        if labels.trusts_zeros:
+            return "No label is probable enough to be suggested; only empty label cells were looked at."
+        more = "--min-proba suggests less probable ones" if model.calibration_ else "--frequency top-rate suggests more"
+        return f"No label is probable enough to be suggested; {more}."
     if model.calibration_ is not None:
-        return (
-            "Look at some before you trust the list: probabilities take it that positives were left out at random, "
-            "whatever their features."
-        )
-    return (
-        "Look at some before you trust the list: on noisy data probabilities are too high, since filled labels "
-        "confirm each other."
-    )
+        why = "probabilities assume that labels were left out at random, whatever the features"
+    else:
+        why = "on noisy data probabilities are too high, since imputed labels confirm each other"
+    return f"Look at some before you trust the list: {why}."
 
 
-def _print_recovery(console: Console, total: Any) -> None:
+def _print_recovery(total: Any) -> None:
     hidden, found = int(total["hidden"]), int(total["recovered"])
     if not hidden:
-        console.print("Check: no label has two known positives, so none could be hidden.")
+        show("Check: no label is recorded twice, so none could be hidden.")
         return
     rank = f"Half of the hidden ones are among the {total['median_rank']:.0f} best of {int(total['candidates'])} cells."
     if not total["imputed"]:
-        text = f"Check: {hidden} known positives were hidden, but the repeated fit added nothing at all. {rank}"
-    else:
-        text = (
-            f"Check: of {hidden} known positives that were hidden, {found} came back ({found / hidden:.0%}) among "
-            f"{int(total['imputed'])} cells that the repeated fit added (as many picked at random: "
-            f"{total['expected_by_chance']:.1%}). {rank}"
-        )
-    console.print(text, highlight=False, soft_wrap=True)
-
-
-def _print_best(console: Console, listed: Any) -> None:
-    if listed.empty:
+        show(f"Check: {hidden} recorded labels were hidden, but the repeated fit suggests nothing at all. {rank}")
         return
-    table = Table("row", "label", "probability", "added", title="The best suggestions", title_justify="left")
-    table.columns[2].justify = "right"
-    for line in listed.head(10).itertuples(index=False):
-        table.add_row(
-            escape(str(line.row)), escape(str(line.label)), f"{line.probability:.3f}", "yes" if line.added else "no"
-        )
-    console.print(table)
+    show(
+        f"Check: {found} of {hidden} recorded labels that were hidden ({found / hidden:.0%}) are among the "
+        f"{int(total['imputed'])} that the repeated fit suggests (chance: {total['expected_by_chance']:.1%}). {rank}"
+    )

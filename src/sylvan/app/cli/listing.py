@@ -6,21 +6,10 @@ from inspect import getdoc
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from sylvan.app.cli.options import (
-    FILE,
-    algorithm_name,
-    check_free,
-    complete_algorithm,
-    examples,
-    force_option,
-    json_option,
-    print_json,
-    quiet_option,
-    say,
-)
+from sylvan.app.cli.options import FILE, algorithm_name, command, complete_algorithm, force_option, result_options
+from sylvan.app.cli.steps import check_free
+from sylvan.app.cli.terminal import print_json, say, show, show_table
 
 _SHORT = {"RandomForest": "RF", "ExtraTrees": "ET", "CompletelyRandomForest": "random", "OutOfBag": "out-of-bag"}
 
@@ -47,23 +36,22 @@ def _short(part: Any) -> str:
     if part is None:
         return "none"
     name = type(part).__name__
-    if name == "Union":
+    if hasattr(part, "parts"):
         return " + ".join(_short(each) for each in part.parts)
-    if name == "KFold":
+    if hasattr(part, "n_splits"):
         return f"{part.n_splits} folds"
     words = _SHORT.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
     frequency = getattr(part, "frequency", None)
     return f"{words}, {type(frequency).__name__}" if frequency is not None else words
 
 
-@examples("""
+@command("""
 sylvan algorithms
 sylvan algorithms cafe-slc
 sylvan algorithms --json
 """)
-@click.command(short_help="List the algorithms and their parts.")
 @click.argument("name", required=False, shell_complete=complete_algorithm)
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def algorithms(name: str | None, as_json: bool) -> None:
     """List the algorithms, or tell about one: its forests, what layers pass on, its imputer and its length."""
     import sylvan  # noqa: PLC0415 (heavy)
@@ -82,29 +70,23 @@ def algorithms(name: str | None, as_json: bool) -> None:
         for key, value in list(rows[0].items())[2:]:
             click.echo(f"{key.replace('_', ' ')}: {value}")
     else:
-        console = Console()
-        table = Table("name", "forests (trees)", "layers pass on", "what is missing is added by", "layers kept by")
-        for row in rows:
-            table.add_row(row["name"], row["forests"], row["augment"], row["impute"], row["length"])
-        console.print(table)
+        heads = ("name", "forests (trees)", "layers pass on", "labels are imputed by", "layers kept by")
+        keys = ("name", "forests", "augment", "impute", "length")
+        show_table(heads, ([row[key] for key in keys] for row in rows), "l")
         say("More about one: sylvan algorithms NAME")
 
 
-@examples("""
-sylvan datasets                                       what is here
-sylvan datasets digit_attributes -o digits.csv        write one as a table
+@command("""
+sylvan datasets                                  what is here
+sylvan datasets digit_attributes -o digits.csv   write one as a table
 sylvan datasets digit_attributes -o holes.csv --hide 0.5
 """)
-@click.command(short_help="List data sets, or write one to a file.")
 @click.argument("name", required=False)
 @click.option("--out", "-o", type=FILE, help="Write the set NAME to this file; labels are columns 'label:...'.")
-@click.option(
-    "--hide", type=click.FloatRange(0, 1, max_open=True), help="Hide this share of the positives, for trials."
-)
+@click.option("--hide", type=click.FloatRange(0, 1, max_open=True), help="Hide this share of the labels, for trials.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of what is hidden.")
 @force_option
-@json_option
-@quiet_option
+@result_options
 def datasets(**options: Any) -> None:
     """List the data sets that are here: built in, and in the folder that SYLVAN_DATA names. Or write one as a table."""
     from sylvan.datasets import hide_positives, list_datasets, load_dataset  # noqa: PLC0415 (heavy)
@@ -112,12 +94,11 @@ def datasets(**options: Any) -> None:
     if options["name"] is None:
         if options["out"] is not None or options["hide"] is not None:
             raise click.UsageError("Which data set? sylvan datasets NAME -o FILE")
-        names = list_datasets()
         if options["as_json"]:
-            print_json(names)
+            print_json(list_datasets())
             return
-        for name in names:
-            click.echo(name)
+        for name in list_datasets():
+            show(name)
         if not os.environ.get("SYLVAN_DATA"):
             say("More: name a folder of ARFF or CSV files in SYLVAN_DATA.", options["quiet"])
         return
@@ -138,8 +119,8 @@ def datasets(**options: Any) -> None:
         if options["as_json"]:
             print_json(facts)
         else:
-            click.echo(f"{facts['name']}: {facts['rows']} rows, {facts['features']} features, {Y.shape[1]} labels")
-            click.echo(", ".join(facts["labels"]))
+            show(f"{facts['name']}: {facts['rows']} rows, {facts['features']} features, {Y.shape[1]} labels")
+            show(", ".join(facts["labels"]))
         return
     _export(X, Y, options)
 
@@ -159,7 +140,7 @@ def _export(X: Any, Y: Any, options: dict[str, Any]) -> None:
     say(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels in {options['out']}.", options["quiet"])
 
 
-@click.command(short_help="Hide half of the labels of a built-in set, and find them again.")
+@click.command()
 def demo() -> None:
     """Hide half of the positives of a built-in set; show which of them a deep forest finds again, and its rules."""
     from sylvan.app.demo import main  # noqa: PLC0415 (heavy)
@@ -168,12 +149,11 @@ def demo() -> None:
     main()
 
 
-@examples("""
+@command("""
 sylvan completion bash >> ~/.bashrc
 sylvan completion zsh >> ~/.zshrc
 sylvan completion fish > ~/.config/fish/completions/sylvan.fish
 """)
-@click.command(short_help="Print what makes a shell complete commands.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the lines that make a SHELL complete commands, options and names of algorithms."""

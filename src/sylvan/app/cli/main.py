@@ -13,27 +13,29 @@ from typing import Any, NoReturn
 import click
 
 from sylvan import __version__
+from sylvan.app.cli.terminal import in_options, say, visible
+from sylvan.exceptions import FeatureWarning, NothingImputedWarning
 
-#: name: (module, help in the list of commands)
+#: name: (module, help in the list of commands), imported when they are used
 _COMMANDS = {
     "impute": ("sylvan.app.cli.impute", "Find labels that are missing in a table, and complete it."),
     "fit": ("sylvan.app.cli.fit", "Learn from a table and store the model."),
     "predict": ("sylvan.app.cli.predict", "Predict labels of new rows."),
     "evaluate": ("sylvan.app.cli.evaluate", "Measure a model on rows whose labels are known."),
-    "explain": ("sylvan.app.cli.explain", "Show what a model goes by: features, rules, single rows."),
+    "explain": ("sylvan.app.cli.explain", "Show what a model has learned: features, rules, single rows."),
     "algorithms": ("sylvan.app.cli.listing", "List the algorithms and their parts."),
     "datasets": ("sylvan.app.cli.listing", "List data sets, or write one to a file."),
     "demo": ("sylvan.app.cli.listing", "Hide half of the labels of a built-in set, and find them again."),
     "bench": ("sylvan.app.cli.bench", "Compare methods by a protocol; statistics and a report."),
-    "completion": ("sylvan.app.cli.listing", "Print what makes a shell complete commands."),
+    "completion": ("sylvan.app.cli.listing", "Print the lines that let your shell complete commands."),
 }
 _EXAMPLES = """
 Examples:
-  sylvan demo                                                          see what it does
-  sylvan impute songs.csv --labels 'tag_*' -o completed.csv --check    which labels are missing?
-  sylvan fit songs.csv --labels 'tag_*' -o songs.sylvan                learn once,
-  sylvan predict songs.sylvan new.csv -o tags.csv                      predict often
-  sylvan COMMAND --help                                                all options, and more examples
+  sylvan demo                                            see what it does
+  sylvan impute songs.csv -l 'tag_*' -o completed.csv    which labels are missing?
+  sylvan fit songs.csv -l 'tag_*' -o songs.sylvan        learn once,
+  sylvan predict songs.sylvan new.csv -o tags.csv        predict often
+  sylvan COMMAND --help                                  options, more examples
 """
 
 
@@ -65,11 +67,10 @@ class _Sylvan(click.Group):
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             sys.exit(error.exit_code)
-        except click.UsageError as error:
-            where = f" (see: {error.ctx.command_path} --help)" if error.ctx is not None else ""
-            _end(f"Error: {_one_line(error.format_message())}{where}", error.exit_code)
         except click.ClickException as error:
-            _end(f"Error: {_one_line(error.format_message())}", error.exit_code)
+            ctx = getattr(error, "ctx", None)
+            where = f" (see: {ctx.command_path} --help)" if ctx is not None else ""
+            _end(f"Error: {_one_line(error.format_message())}{where}", error.exit_code)
         except click.Abort:
             _end("Stopped.", 130)
 
@@ -88,18 +89,17 @@ class _Sylvan(click.Group):
             sys.exit(0)
         except (Exception, KeyboardInterrupt) as error:
             if ctx.params.get("debug"):
-                traceback.print_exc()
+                for line in traceback.format_exc().splitlines():
+                    click.echo(visible(line), err=True)
                 sys.exit(_exit_code(error))
             if _interrupted(error):
                 _end("Stopped.", 130)
             if isinstance(error, OSError) and error.strerror:
                 text = f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
-            elif isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "rich":
-                text = 'The command line needs rich: pip install "sylvan[cli]"'
             elif isinstance(error, MemoryError):
                 text = "There is not enough memory. Fewer trees (--trees) or layers (--layers) need less."
             else:
-                text = str(error).strip() or type(error).__name__
+                text = in_options(str(error).strip()) or type(error).__name__
             _end(f"Error: {_one_line(text)}", _exit_code(error))
 
 
@@ -138,21 +138,20 @@ def _one_line(text: str) -> str:
 
 
 def _end(text: str, code: int) -> NoReturn:
-    click.echo(text, err=True)
+    say(text)
     sys.exit(code)
 
 
 #: What the library says in terms of Python, in terms of commands.
-_IN_COMMANDS = {
-    "No label was imputed": "No label was filled in: no cell was sure enough. Suggestions rank them all the same; "
-    "--algorithm auto, or --frequency top-rate, fills more."
+_IN_COMMANDS: dict[type[Warning], str] = {
+    FeatureWarning: "{} --drop leaves columns out.",
+    NothingImputedWarning: "No label was sure enough to be suggested. --suggestions lists the best ones all the same; "
+    "--algorithm auto, or --frequency top-rate, suggests more.",
 }
 
 
-def _warn(message: Any, *args: Any, **options: Any) -> None:
-    text = _one_line(str(message))
-    text = next((ours for beginning, ours in _IN_COMMANDS.items() if text.startswith(beginning)), text)
-    click.echo(f"Warning: {text}", err=True)
+def _warn(message: Any, category: type[Warning], *args: Any, **options: Any) -> None:
+    say("Warning: " + _IN_COMMANDS.get(category, "{}").format(_one_line(str(message))))
 
 
 @click.command(cls=_Sylvan, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -1,45 +1,35 @@
 """`sylvan predict`: labels of new rows, a part of the file at a time."""
 
+import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from sylvan.app.cli.options import (
-    FILE,
-    check_free,
-    counting,
-    examples,
-    file_options,
-    force_option,
-    format_of,
-    quiet_option,
-    read_model,
-    say,
-)
+from sylvan.app.cli.options import FILE, command, file_options, force_option, safe_option
+from sylvan.app.cli.steps import check_free, format_of, read_model
+from sylvan.app.cli.terminal import counting, say, visible
 
 _NUMBERS = 1_000_000  # feature values that are read and predicted at a time
 
 
-@examples("""
+@command("""
 sylvan predict songs.sylvan new.csv -o tags.csv
 sylvan predict songs.sylvan new.parquet -o tags.parquet --proba
 sylvan predict songs.sylvan new.csv | head
 """)
-@click.command(short_help="Predict labels of new rows.")
 @click.argument("model", type=FILE)
 @click.argument("data", type=FILE)
 @click.option("--out", "-o", type=FILE, metavar="FILE", help="CSV, TSV or Parquet. Default: CSV on standard output.")
-@click.option(
-    "--proba",
-    is_flag=True,
-    help="Write probabilities instead of labels: of auto, that a label is present, recorded or not; of others, that it "
-    "would be recorded.",
-)
+@click.option("--proba", is_flag=True,
+              help="Write probabilities instead of labels: for auto, that a label is present, recorded or not; for "
+                   "others, that it would be recorded.")  # fmt: skip
 @file_options
+@safe_option
 @force_option
-@quiet_option
+@click.option("--quiet", "-q", is_flag=True, help="Print errors and warnings only.")
 def predict(**options: Any) -> None:
     """Predict labels (0/1), classes or, with --proba, probabilities for the rows of DATA by a stored MODEL.
 
@@ -52,12 +42,18 @@ def predict(**options: Any) -> None:
     table = open_rows(options["data"], schema, options, about)
     unseen: dict[str, list[str]] = {}
     n_rows, n_positive = 0, 0
-    writer = _Printer() if options["out"] is None else TableWriter(options["out"])
+    safe = options["safe"] is not False
+    writer: Any = nullcontext() if options["out"] is None else TableWriter(options["out"], safe=safe)
     with counting("rows", table.n_rows, options["quiet"]) as advance, writer as out:
         for part in _parts(model, schema, table, options["proba"], unseen):
-            out.write(part)
+            if out is None:
+                _print(part, not n_rows, safe)
+            else:
+                out.write(part)
             advance(len(part))
-            n_rows, n_positive = n_rows + len(part), n_positive + _positives(part, model)
+            n_rows += len(part)
+            if model.decider_.form.has_labels:
+                n_positive += int(part.iloc[:, 1:].to_numpy().sum())
     tell_unseen(unseen)
     if not options["proba"]:
         tell_few(model, n_rows, n_positive, options["quiet"])
@@ -65,35 +61,21 @@ def predict(**options: Any) -> None:
         say(f"{n_rows} rows in {options['out']}.", options["quiet"])
 
 
-class _Printer:
-    """Writes a table in parts to standard output."""
+def _print(frame: Any, header: bool, safe: bool) -> None:
+    """Print rows as CSV; a terminal gets no control characters."""
+    from sylvan.app.tables.output import csv_text  # noqa: PLC0415
 
-    def __init__(self) -> None:
-        self.header = True
-
-    def __enter__(self) -> "_Printer":
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        return None
-
-    def write(self, frame: Any) -> None:
-        """Write further rows."""
-        click.echo(frame.to_csv(index=False, header=self.header, lineterminator="\n"), nl=False)
-        self.header = False
-
-
-def _positives(part: Any, model: Any) -> int:
-    """Return how many labels are predicted in a part of the rows."""
-    return int(part.iloc[:, 1:].to_numpy().sum()) if model._fitted.kind == "multilabel" else 0  # noqa: SLF001
+    text = csv_text(frame, header, safe)
+    if sys.stdout.isatty():
+        text = "".join(visible(line) + "\n" for line in text.removesuffix("\n").split("\n"))
+    click.echo(text, nl=False, color=True)  # or it would take colours out of names
 
 
 def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
     """Say that hardly any label was predicted, compared with those that were recorded, and what to do."""
-    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what the model knows of its rows)
-        return
-    recorded = model._fitted.labels.observed.sum(axis=1).mean()  # noqa: SLF001
-    if n_rows and n_positive < 0.5 * recorded * n_rows:
+    counts = model.decider_.counts
+    recorded = counts.n_recorded.sum() / counts.n_rows
+    if model.decider_.form.has_labels and n_rows and n_positive < 0.5 * recorded * n_rows:
         say(
             f"Only {n_positive / n_rows:.2f} labels are predicted for each row, where {recorded:.2f} were recorded in "
             f"the fit: {_why_few(model)} at the fit predicts more; --proba writes probabilities.",
@@ -103,7 +85,7 @@ def tell_few(model: Any, n_rows: int, n_positive: int, quiet: bool) -> None:
 
 def _why_few(model: Any) -> str:
     if model.calibration_ is not None:
-        threshold = float(model._fitted.thresholds.max())  # noqa: SLF001 (one for all labels)
+        threshold = float(model.decision_threshold_.max())  # one for all labels
         return f"few are sure enough, or these rows are unlike those of the fit; a --threshold below {threshold:.2g}"
     halves = model.label_frequency_ is not None and model.decision_threshold != "calibrated"
     lower = "--threshold calibrated" if halves else "a smaller --threshold"
@@ -133,10 +115,7 @@ def tell_unseen(unseen: dict[str, list[str]]) -> None:
     from sylvan.app.tables.errors import some  # noqa: PLC0415
 
     for name, values in unseen.items():
-        click.echo(
-            f"Warning: column {name!r} has values that the model has not seen, taken as missing: {some(values)}.",
-            err=True,
-        )
+        say(f"Warning: column {name!r} has values that the model has not seen, taken as missing: {some(values)}.")
 
 
 def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, list[str]]) -> Iterator[Any]:
@@ -166,7 +145,7 @@ def label_table(model: Any, X: Any, proba: bool) -> Any:
 
 def _names(model: Any) -> list[str]:
     """Return what labels, or classes, are called."""
-    if model._fitted.kind != "multilabel":  # noqa: SLF001 (what its labels were)
+    if not model.decider_.form.has_labels:
         return [str(name) for name in model.classes_]
     names = getattr(model, "label_names_in_", None)
     return [f"label_{j}" for j in range(model.n_labels_)] if names is None else [str(name) for name in names]

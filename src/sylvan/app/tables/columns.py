@@ -10,7 +10,7 @@ from sylvan.app.tables.errors import TableError, some
 _POSITIONS = re.compile(r"(-?\d*):(-?\d*)")
 
 
-def choose_columns(columns: Sequence[str], patterns: str | Iterable[str], what: str = "--labels") -> list[str]:
+def choose_columns(columns: Sequence[str], patterns: str | Iterable[str], what: str = "labels") -> list[str]:
     """Return the columns that patterns name, in the order of the file.
 
     Parameters
@@ -21,8 +21,8 @@ def choose_columns(columns: Sequence[str], patterns: str | Iterable[str], what: 
         Each is a name, a pattern with ``*``, ``?`` or ``[...]``, a range of names ``first:last``, a range of positions
         counted from 1 (``65:72``, ``65:``, ``-8:``), or several of these with commas between them. Names go before
         patterns, patterns before ranges, ranges of names before positions.
-    what : str, default="--labels"
-        What a message calls the patterns.
+    what : str, default="labels"
+        The parameter that a message names.
 
     Returns
     -------
@@ -85,5 +85,5 @@ def _no_match(columns: Sequence[str], part: str, what: str) -> str:
     near += [name for name in columns if bare and bare.lower() in name.lower()]
     near = list(dict.fromkeys(near))[:3]
     if near:
-        return f"{what} {part!r} matches no column; did you mean {some(near)}?"
-    return f"{what} {part!r} matches no column; the columns are {some(columns, 8)}."
+        return f"{what}={part!r} matches no column; did you mean {some(near)}?"
+    return f"{what}={part!r} matches no column; the columns are {some(columns, 8)}."

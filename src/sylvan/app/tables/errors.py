@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 
 class TableError(ValueError):
-    """A table, or what was said about it, is wrong in a way that its owner can mend."""
+    """A table, or what was said about it, is wrong in a way that its owner can mend.
+
+    Parameters are named as Python has them, `drop='title'`; the command line turns that into its options.
+    """
 
 
 def some(names: Sequence[object], at_most: int = 5) -> str:

@@ -1,6 +1,6 @@
 """Files of rows and columns: what they hold, read as a whole or in parts.
 
-A reader knows its columns and rows before it reads any, reads the columns it is asked for, and gives text columns as
+A table knows its columns and rows before it reads any, reads the columns it is asked for, and gives text columns as
 text: an identifier "007" stays what it is.
 """
 
@@ -12,54 +12,77 @@ import re
 import warnings
 import zlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
 
 from sylvan.app.tables.errors import TableError, some
+from sylvan.datasets.arff import read_arff_columns
+from sylvan.datasets.tables import missing_marks
+from sylvan.labels.words import WORDS
 
-#: Words for 0 and 1 in a label.
-BITS = {"1": 1.0, "true": 1.0, "yes": 1.0, "y": 1.0, "t": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "n": 0.0, "f": 0.0}
 _NO_CELLS = (list, tuple, dict, set, bytes, np.ndarray)
-#: Cells that mean "missing", beside those that the user names.
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-_ENDINGS = {
-    ".csv": "delimited",
-    ".tsv": "delimited",
-    ".tab": "delimited",
-    ".txt": "delimited",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arff": "arff",
-}
 _DELIMITERS = ",\t;|"
-_ENCODING_HINT = "is not in {encoding}: say --encoding latin-1, cp1252 or utf-16, whichever it is, or save it as UTF-8."
+#: The name of a first column that has none.
+UNNAMED = "unnamed"
 
 
-class Table(Protocol):
-    """A file of rows."""
+class Table:
+    """A file of rows.
 
-    path: Path
+    Attributes
+    ----------
+    path : Path
+    columns : list of str
+    n_rows : int
+    unnamed : bool, whether the first column has no name in the file
+    known_labels : list of str, the labels that the file itself names
+    """
+
+    columns: list[str]
+    n_rows: int
+    unnamed = False
+    known_labels: Collection[str] = ()
+
+    def __init__(self, path: Path, missing: Collection[str]) -> None:
+        self.path, self.missing = path, missing
+        self._state = self._look()
+
+    def _look(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_size, found.st_mtime_ns
 
     def changed(self) -> bool:
         """Say whether the file is another one than when it was opened."""
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
+        return not self.path.exists() or self._look() != self._state
 
     def chunks(
         self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
     ) -> Iterator[pd.DataFrame]:
-        """Yield the rows in frames of at most `size`; `text` columns as text, all of them as written if `raw`."""
+        """Yield rows in frames of at most `size`, numbered from 1; `text` columns are text, all as written if `raw`."""
+        chosen = set(self.columns if columns is None else columns)
+        wanted = [name for name in self.columns if name in chosen]
+        first = 1
+        for frame in self._frames(size, wanted, set(text), raw):
+            frame.index = pd.RangeIndex(first, first + len(frame))
+            yield frame
+            first += len(frame)
+        if first != self.n_rows + 1:
+            raise TableError(f"{self.path} is damaged: it says that it has {self.n_rows} rows, and has {first - 1}.")
+
+    def _frames(self, size: int | None, wanted: list[str], text: set[str], raw: bool) -> Iterator[pd.DataFrame]:
+        raise NotImplementedError
+
+    def _check_distinct(self, names: list[str]) -> None:
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            where = " and ".join(str(at + 1) for at, name in enumerate(names) if name == twice)
+            raise TableError(f"{self.path}: columns {where} have the same name {twice!r}; names must differ.")
 
 
 def open_table(
@@ -108,17 +131,13 @@ def open_table(
     if kind is None:
         raise TableError(f"{path}: unknown kind of file; tables end in {', '.join(_ENDINGS)} (text also with .gz).")
     if len(decimal) != 1:
-        raise TableError(f"--decimal is one character, got {decimal!r}.")
-    if kind == "parquet":
-        return _Parquet(path, missing)
-    if kind == "arff":
-        return _Arff(path, missing)
-    return _Delimited(path, _delimiter(path, delimiter, encoding), decimal, encoding, missing)
+        raise TableError(f"decimal={decimal!r} is not one character.")
+    if kind is _Delimited:
+        return _Delimited(path, missing, _delimiter(path, delimiter, encoding), decimal, encoding)
+    return kind(path, missing)
 
 
 def _near_files(path: Path) -> list[str]:
-    from difflib import get_close_matches  # noqa: PLC0415 (only for a message)
-
     folder = path.parent
     names = [each.name for each in folder.iterdir() if each.is_file()] if folder.is_dir() else []
     return [str(folder / name) for name in get_close_matches(path.name, names, n=1, cutoff=0.7)]
@@ -141,23 +160,21 @@ def _open_text(path: Path, encoding: str) -> TextIO:
     return path.open("r", encoding=encoding, newline="")
 
 
-class _reading:
-    """Turns the errors of reading a text file into one line."""
-
-    def __init__(self, path: Path, encoding: str) -> None:
-        self.path, self.encoding = path, encoding
-
-    def __enter__(self) -> None:
-        self._limit = csv.field_size_limit(2**31 - 1)  # of one cell
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        csv.field_size_limit(self._limit)
-        if isinstance(error, UnicodeError):
-            raise TableError(f"{self.path} {_ENCODING_HINT.format(encoding=self.encoding)}") from error
-        if isinstance(error, (EOFError, gzip.BadGzipFile, zlib.error)):
-            raise TableError(f"{self.path} is not a complete gzip file.") from error
-        if isinstance(error, csv.Error):
-            raise TableError(f"{self.path} is not a table of text: {error}.") from error
+@contextmanager
+def _reading(path: Path, encoding: str) -> Iterator[None]:
+    """Turn the errors of reading a text file into one line."""
+    limit = csv.field_size_limit(2**31 - 1)  # of one cell
+    try:
+        yield
+    except UnicodeError as error:
+        hint = "say encoding='latin-1', 'cp1252' or 'utf-16', whichever it is, or save it as UTF-8."
+        raise TableError(f"{path} is not in {encoding}: {hint}") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TableError(f"{path} is not a complete gzip file.") from error
+    except csv.Error as error:
+        raise TableError(f"{path} is not a table of text: {error}.") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _first_record(file: TextIO) -> str:
@@ -184,7 +201,7 @@ def _delimiter(path: Path, given: str | None, encoding: str) -> str:
     if given is not None:
         given = {"\\t": "\t", "tab": "\t"}.get(given, given)
         if len(given) != 1 or not given.isascii() or given in '"\r\n':
-            raise TableError(f"--delimiter is one character (or tab), got {given!r}.")
+            raise TableError(f"delimiter={given!r} is not one character (or tab).")
         if counts.get(given, line.count(given) + 1) == 1 and counts[best] > 1:
             raise TableError(f"{path}: the first line has no {given!r}; its cells seem to be separated by {best!r}.")
         return given
@@ -192,40 +209,16 @@ def _delimiter(path: Path, given: str | None, encoding: str) -> str:
     return usual if counts[usual] > 1 else best
 
 
-class _Unchanged:
-    """Remembers what a file looked like."""
-
-    path: Path
-    _state: tuple[int, int]
-
-    def _remember(self) -> None:
-        self._state = self._look()
-
-    def _look(self) -> tuple[int, int]:
-        found = self.path.stat()
-        return found.st_size, found.st_mtime_ns
-
-    def changed(self) -> bool:
-        """Say whether the file is another one than when it was opened."""
-        return not self.path.exists() or self._look() != self._state
-
-
-@dataclass
-class _Delimited(_Unchanged):
+class _Delimited(Table):
     """Text with a delimiter."""
 
-    path: Path
-    delimiter: str
-    decimal: str
-    encoding: str
-    missing: Collection[str] = ()
-    unnamed: bool = False
-
-    def __post_init__(self) -> None:
-        self._remember()
+    def __init__(self, path: Path, missing: Collection[str], delimiter: str, decimal: str, encoding: str) -> None:
+        super().__init__(path, missing)
+        self.delimiter, self.decimal, self.encoding = delimiter, decimal, encoding
 
     @cached_property
-    def columns(self) -> list[str]:
+    def columns(self) -> list[str]:  # type: ignore[override]
+        """Names of the columns."""
         with _reading(self.path, self.encoding), _open_text(self.path, self.encoding) as file:
             header = next((row for row in csv.reader(file, delimiter=self.delimiter, skipinitialspace=True) if row), [])
         names = [name.strip() for name in header]
@@ -236,11 +229,11 @@ class _Delimited(_Unchanged):
             names[0] = UNNAMED  # the index that pandas writes without a name
         if "" in names:
             raise TableError(f"{self.path}: column {names.index('') + 1} has no name in the first line.")
-        _check_distinct(self.path, names)
+        self._check_distinct(names)
         return names
 
     @cached_property
-    def n_rows(self) -> int:
+    def n_rows(self) -> int:  # type: ignore[override]
         """The number of rows. All are looked at: pandas would fill short rows with missing cells and say nothing."""
         wanted = len(self.columns)
         number = -1
@@ -249,62 +242,39 @@ class _Delimited(_Unchanged):
                 number += 1
                 if n_cells != wanted:
                     raise TableError(
-                        f"{self.path}: line {line} has {_cells(n_cells)}, the first line {wanted}; is the delimiter "
-                        f"{self.delimiter!r}, and is text with a delimiter in quotes?"
+                        f"{self.path}: line {line} has {n_cells} cell{'s' * (n_cells != 1)}, the first line {wanted}; "
+                        f"is the delimiter {self.delimiter!r}, and is text with a delimiter in quotes?"
                     )
         if number < 1:
             raise TableError(f"{self.path} has no rows below its first line.")
         return number
 
-    def chunks(
-        self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
-    ) -> Iterator[pd.DataFrame]:
-        """Yield the rows in frames."""
+    def _frames(self, size: int | None, wanted: list[str], text: set[str], raw: bool) -> Iterator[pd.DataFrame]:
         _ = self.n_rows  # checks the file
-        wanted = _wanted(self.columns, columns)
-        as_text = set(wanted if raw else text)
+        text = set(wanted) if raw else text & set(wanted)
         options: dict[str, Any] = {
             "sep": self.delimiter, "decimal": self.decimal, "names": self.columns, "header": 0, "usecols": wanted,
-            "dtype": dict.fromkeys(as_text & set(wanted), str), "encoding": _encoding(self.encoding),
-            "skipinitialspace": True, "index_col": False, "low_memory": False, "chunksize": size,
-            "skip_blank_lines": len(self.columns) > 1,
+            "dtype": dict.fromkeys(text, str), "encoding": _encoding(self.encoding), "skipinitialspace": True,
+            "index_col": False, "low_memory": False, "chunksize": size, "skip_blank_lines": len(self.columns) > 1,
+            "keep_default_na": False,
         }  # fmt: skip
         if raw:
-            options |= {"na_filter": False}
+            options["na_filter"] = False
         else:
-            # In text only an empty cell is missing for sure: "NA" may be a name.
-            marks = {True: ["", *_not_bits(self.missing)], False: [*MISSING, *self.missing]}
-            options |= {"na_values": {name: marks[name in as_text] for name in wanted}, "keep_default_na": False}
-        first = 0
+            options["na_values"] = missing_marks(wanted, text, self.missing, _not_words(self.missing))
         with warnings.catch_warnings(), _reading(self.path, self.encoding):
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             try:
                 found = pd.read_csv(self.path, **options)
                 for part in [found] if size is None else found:
-                    yield _numbered(part[wanted], first)
-                    first += len(part)
+                    yield part[wanted]
             except pd.errors.ParserError as error:
                 raise TableError(f"{self.path} cannot be read: {str(error).strip()}") from error
 
 
-def _wanted(columns: list[str], chosen: Collection[str] | None) -> list[str]:
-    if chosen is None:
-        return columns
-    chosen = set(chosen)
-    return [name for name in columns if name in chosen]
-
-
-def _not_bits(marks: Collection[str]) -> list[str]:
-    """Return the marks of missing values that do not mean 0 or 1 in a label."""
-    return [mark for mark in marks if mark.strip().lower() not in BITS]
-
-
-#: The name of a first column that has none.
-UNNAMED = "unnamed"
-
-
-def _cells(number: int) -> str:
-    return "1 cell" if number == 1 else f"{number} cells"
+def _not_words(marks: Collection[str]) -> list[str]:
+    """Return the marks of missing values that do not mean present or absent in a label."""
+    return [mark for mark in marks if mark.strip().lower() not in WORDS]
 
 
 def _cells_by_line(file: TextIO, delimiter: str, blank: bool) -> Iterator[tuple[int, int]]:
@@ -330,72 +300,46 @@ def _cells_by_line(file: TextIO, delimiter: str, blank: bool) -> Iterator[tuple[
             yield number - 1 + reader.line_num, len(row)
 
 
-def _check_distinct(path: Path, names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1}, key=names.index)
-        where = [str(at + 1) for at, name in enumerate(names) if name == twice[0]]
-        raise TableError(f"{path}: columns {' and '.join(where)} have the same name {twice[0]!r}; names must differ.")
+class _Parquet(Table):
+    """A Parquet file, read in batches; values keep their types, but for those of text columns."""
 
-
-def _numbered(frame: pd.DataFrame, first: int) -> pd.DataFrame:
-    """Number the rows from 1, as people do."""
-    frame.index = pd.RangeIndex(first + 1, first + 1 + len(frame))
-    return frame
-
-
-class _Parquet(_Unchanged):
-    """A Parquet file, read in batches."""
-
-    def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
-        self.missing = missing
+    def __init__(self, path: Path, missing: Collection[str]) -> None:
+        super().__init__(path, missing)
         try:
             from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415 (an extra)
         except ImportError as error:
             raise TableError('Reading Parquet files needs pyarrow: pip install "sylvan[parquet]"') from error
-        self.path = path
-        self._remember()
         try:
             self._file = parquet.ParquetFile(path)
         except (ArrowInvalid, OSError) as error:
             raise TableError(f"{path} is not a Parquet file: {str(error).splitlines()[0]}") from error
         names = [str(name) for name in self._file.schema_arrow.names]
-        _check_distinct(path, names)
+        self._check_distinct(names)
         self.unnamed = "__index_level_0__" in names
         self.columns = [*([UNNAMED] if self.unnamed else []), *(n for n in names if not n.startswith("__index_level_"))]
         self.n_rows = self._file.metadata.num_rows
         if not self.n_rows:
             raise TableError(f"{path} has no rows.")
 
-    def chunks(
-        self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
-    ) -> Iterator[pd.DataFrame]:
-        """Yield the rows in frames; values keep their types, but for those of text columns."""
-        wanted = _wanted(self.columns, columns)
-        first = 0
+    def _frames(self, size: int | None, wanted: list[str], text: set[str], raw: bool) -> Iterator[pd.DataFrame]:
         stored = ["__index_level_0__" if self.unnamed and name == UNNAMED else name for name in wanted]
-        batches = self._file.iter_batches(batch_size=size or max(self.n_rows, 1), columns=stored)
+        batches = self._file.iter_batches(batch_size=size or self.n_rows, columns=stored)
         while True:
             try:
                 batch = next(batches, None)
                 if batch is None:
-                    break
+                    return
                 frame = batch.to_pandas(ignore_metadata=True, types_mapper=pd.ArrowDtype if raw else None)[stored]
             except Exception as error:
                 raise TableError(f"{self.path} is damaged: {str(error).splitlines()[0]}") from error
             frame.columns = pd.Index(wanted)
-            if not raw:
-                frame = _cleaned(frame, text, self.missing)
-            yield _numbered(frame, first)
-            first += len(frame)
-        if first != self.n_rows:
-            raise TableError(f"{self.path} is damaged: it says that it has {self.n_rows} rows, and has {first}.")
+            yield frame if raw else _cleaned(frame, text, self.missing)
 
 
 def _cleaned(frame: pd.DataFrame, text: Collection[str], missing: Collection[str]) -> pd.DataFrame:
-    text = set(text)
     columns = {}
     for name in frame.columns:
-        marks = ["", *_not_bits(missing)] if name in text else missing
+        marks = ["", *_not_words(missing)] if name in text else missing
         column = frame[name].mask(marked(frame[name], marks))
         columns[name] = as_text(column) if name in text else column
     return pd.DataFrame(columns)
@@ -428,7 +372,7 @@ def as_text(column: pd.Series) -> pd.Series:
         if odd:
             raise TableError(
                 f"Column {column.name!r} holds a {type(odd[0]).__name__} in a cell; make text or numbers of it, or "
-                f"leave it out (--drop {column.name!r})."
+                f"leave it out (drop={column.name!r})."
             )
     text = column.astype(str)
     if pd.api.types.is_float_dtype(column):
@@ -437,14 +381,11 @@ def as_text(column: pd.Series) -> pd.Series:
     return text.mask(missing, np.nan)
 
 
-class _Arff(_Unchanged):
+class _Arff(Table):
     """An ARFF file; nominal values are text."""
 
-    def __init__(self, path: Path, missing: Collection[str] = ()) -> None:
-        from sylvan.datasets.arff import read_arff_columns  # noqa: PLC0415 (scikit-learn is heavy)
-
-        self.path, self.missing = path, missing
-        self._remember()
+    def __init__(self, path: Path, missing: Collection[str]) -> None:
+        super().__init__(path, missing)
         try:
             self._frame, self.known_labels = read_arff_columns(path)
         except (ValueError, ImportError) as error:
@@ -452,15 +393,11 @@ class _Arff(_Unchanged):
         self.columns = [str(name) for name in self._frame.columns]
         self.n_rows = len(self._frame)
 
-    def chunks(
-        self, size: int | None, columns: Collection[str] | None = None, text: Collection[str] = (), raw: bool = False
-    ) -> Iterator[pd.DataFrame]:
-        """Yield the rows in frames."""
-        wanted = _wanted(self.columns, columns)
-        for first in range(0, self.n_rows, size or self.n_rows):
-            frame = self._frame[wanted].iloc[first : first + (size or self.n_rows)].copy()
-            frame = _with_integers(frame) if raw else _cleaned(frame, text, self.missing)
-            yield _numbered(frame, first)
+    def _frames(self, size: int | None, wanted: list[str], text: set[str], raw: bool) -> Iterator[pd.DataFrame]:
+        step = size or self.n_rows
+        for first in range(0, self.n_rows, step):
+            frame = self._frame[wanted].iloc[first : first + step].copy()
+            yield _with_integers(frame) if raw else _cleaned(frame, text, self.missing)
 
 
 def _with_integers(frame: pd.DataFrame) -> pd.DataFrame:
@@ -472,3 +409,7 @@ def _with_integers(frame: pd.DataFrame) -> pd.DataFrame:
             if ((known == known.round()) & (known.abs() < 2**53)).all():
                 frame[name] = values.astype("Int64")
     return frame
+
+
+_ENDINGS: dict[str, Any] = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _Delimited)
+_ENDINGS |= {".parquet": _Parquet, ".pq": _Parquet, ".arff": _Arff}

@@ -8,12 +8,9 @@ import numpy as np
 import pandas as pd
 
 from sylvan.app.tables.errors import TableError, some
-from sylvan.app.tables.files import BITS, MISSING
+from sylvan.labels.words import read_words
 
-_MISSING = frozenset(MISSING)
 _EMPTY_LIST = ("", "?", "nan", "<NA>")  # the last two are what pandas calls an empty cell; "NA" may be a label
-
-
 KINDS = ("bits", "lists", "classes")
 
 
@@ -70,23 +67,16 @@ class LabelCells:
         return table if table.isna().to_numpy().any() else table.astype(np.int64)
 
     def _read_bits(self, column: pd.Series) -> np.ndarray:
-        codes, distinct = pd.factorize(column)
-        bits = np.empty(len(distinct) + 1)
-        bits[-1] = np.nan if self.blank == "unknown" else 0.0  # factorize gives -1 to missing cells
-        for at, value in enumerate(distinct):
-            bits[at] = bit = _bit(value, self.blank, self.own_words)
-            if bit == bit and bit not in (0.0, 1.0):
-                row = column.index[int(np.flatnonzero(codes == at)[0])]
-                raise TableError(self._not_a_bit(str(column.name), value, row))
-            if bit == 1.0:
-                self.words.setdefault(str(column.name), str(value).strip())
-        return bits[codes]
-
-    def _not_a_bit(self, name: str, value: Any, row: Any) -> str:
-        text = f"Label {name!r} has the value {str(value)[:60]!r} in row {row}; labels are 0/1, yes/no or true/false"
-        if len(self.columns) == 1:
-            return f"{text}. If the column holds classes, add --classes; if lists, --label-separator ';'."
-        return f"{text}, empty where unknown; --positive and --negative name other words."
+        try:
+            present, unknown = read_words(column, self.own_words)
+        except ValueError as error:
+            hint = "positive=... and negative=... name other words."
+            if len(self.columns) == 1:
+                hint = "If the column holds classes, say classes=True; if lists, separator=';'."
+            raise TableError(f"{error} {hint}") from None
+        if present.any():
+            self.words[str(column.name)] = str(column[present].iloc[0]).strip()
+        return np.where(unknown, np.nan if self.blank == "unknown" else 0.0, present)
 
     def _read_lists(self, column: pd.Series) -> pd.DataFrame:
         column = column.mask(column.astype(object).map(lambda text: str(text).strip() in _EMPTY_LIST))
@@ -151,31 +141,11 @@ class LabelCells:
         }  # fmt: skip
 
 
-def _bit(value: Any, blank: str, own_words: dict[str, int]) -> float:
-    """Return 0.0, 1.0, NaN for a missing mark, or 2.0 for something else."""
-    text = str(value).strip()
-    lowered = text.lower()
-    if lowered in own_words:
-        return float(own_words[lowered])
-    if lowered in BITS:
-        return BITS[lowered]
-    if text in _MISSING:
-        return np.nan if blank == "unknown" else 0.0
-    try:
-        number = float(text.replace(",", "."))
-    except ValueError:
-        return 2.0
-    return number if number in (0.0, 1.0) else 2.0
-
-
 def check_labels(labels: Any) -> None:
     """Refuse labels that nothing can be learned from."""
     if isinstance(labels, pd.Series):
         if labels.nunique() < 2:
-            raise TableError(
-                f"Column {labels.name!r} has one class only, {labels.iloc[0]!r}; there is nothing to learn."
-            )
-        return
-    positives = (labels == 1).sum()
-    if not positives.any():
+            what = f"Column {labels.name!r} has one class only, {labels.iloc[0]!r}"
+            raise TableError(f"{what}; there is nothing to learn.")
+    elif not (labels == 1).to_numpy().any():
         raise TableError(f"No label is positive in any row: {some(list(labels.columns))}.")

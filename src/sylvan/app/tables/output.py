@@ -34,6 +34,8 @@ class TableWriter:
         What is between the cells of a text file; None: a tab in `.tsv`, else a comma.
     encoding : str, default="utf-8"
         Of a text file.
+    safe : bool, default=True
+        Write text that a spreadsheet would take for a formula with a ``'`` in front (`spreadsheet_safe`).
 
     Examples
     --------
@@ -49,8 +51,10 @@ class TableWriter:
     'a\\n1\\n2\\n'
     """
 
-    def __init__(self, path: str | os.PathLike[str], delimiter: str | None = None, encoding: str = "utf-8") -> None:
-        self.path, self.encoding = Path(path), encoding
+    def __init__(
+        self, path: str | os.PathLike[str], delimiter: str | None = None, encoding: str = "utf-8", safe: bool = True
+    ) -> None:
+        self.path, self.encoding, self.safe = Path(path), encoding, safe
         check_output(self.path)
         tabs = self.path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
         self.delimiter = delimiter or ("\t" if tabs else ",")
@@ -70,11 +74,7 @@ class TableWriter:
         if self._sink is None:
             zipped = self.path.name.lower().endswith(".gz")
             self._sink = gzip.GzipFile(fileobj=self._file, mode="wb", filename="", mtime=0) if zipped else self._file
-        text = frame.to_csv(index=False, header=not self._n_parts, sep=self.delimiter, lineterminator="\n")
-        if "\r" in text:  # older versions of csv do not quote it
-            text = frame.to_csv(
-                index=False, header=not self._n_parts, sep=self.delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL
-            )
+        text = csv_text(frame, not self._n_parts, self.safe, self.delimiter)
         if self._n_parts and self.encoding.lower().replace("_", "-") == "utf-16":
             self._sink.write(text.encode("utf-16")[2:])  # the mark at the beginning comes once
         else:
@@ -120,6 +120,43 @@ class TableWriter:
                 self._sink.is_open = False  # or it tries again when it is forgotten
 
 
+def csv_text(frame: pd.DataFrame, header: bool, safe: bool, delimiter: str = ",") -> str:
+    """Return rows as text, with the names of the columns if `header`."""
+    frame = spreadsheet_safe(frame) if safe else frame
+    options: dict[str, Any] = {"index": False, "header": header, "sep": delimiter, "lineterminator": "\n"}
+    text = frame.to_csv(**options)
+    # Older versions of csv do not quote a carriage return.
+    return str(frame.to_csv(**options, quoting=csv.QUOTE_ALL) if "\r" in text else text)
+
+
+def spreadsheet_safe(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no text, and no name of a column, is a formula for a spreadsheet.
+
+    Text that begins with ``= + - @``, a tab or a carriage return gets a ``'`` in front, unless it is a number.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan.app.tables.output import spreadsheet_safe
+    >>> spreadsheet_safe(pd.DataFrame({"=a": ["=1+1", "-5", "b"], "x": [-1.5, 0, 1]}))
+         '=a    x
+    0  '=1+1 -1.5
+    1     -5  0.0
+    2      b  1.0
+    """
+    frame = frame.set_axis(_defused(pd.Series(frame.columns, dtype=object)).tolist(), axis=1)
+    for at in range(frame.shape[1]):
+        if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[at]):
+            frame.isetitem(at, _defused(frame.iloc[:, at]).array)
+    return frame
+
+
+def _defused(cells: pd.Series) -> pd.Series:
+    texts = cells.astype(object).where(cells.notna(), "").astype(str)
+    risky = texts.str.startswith(("=", "+", "-", "@", "\t", "\r")) & pd.to_numeric(texts, errors="coerce").isna()
+    return cells.astype(object).where(~risky, "'" + texts) if risky.any() else cells
+
+
 def check_output(path: Path) -> None:
     """Refuse a name that no table can be written under."""
     name = path.name.lower()
@@ -134,7 +171,13 @@ def _kind(path: Path) -> str:
 
 
 def write_completed(
-    path: str | os.PathLike[str], source: Table, cells: LabelCells, rows: np.ndarray, labels: Sequence[str]
+    path: str | os.PathLike[str],
+    source: Table,
+    cells: LabelCells,
+    rows: np.ndarray,
+    labels: Sequence[str],
+    *,
+    safe: bool = False,
 ) -> None:
     """Write a copy of a file with labels added; all other cells stay as they are.
 
@@ -150,6 +193,8 @@ def write_completed(
         Positions in the file of the rows to which labels are added.
     labels : sequence of str
         The labels that are added, one for each entry of `rows`.
+    safe : bool, default=False
+        Change text that a spreadsheet would take for a formula (`spreadsheet_safe`).
     """
     rows = np.asarray(rows, dtype=np.intp)
     wanted = np.asarray(labels, dtype=object)
@@ -159,9 +204,9 @@ def write_completed(
     written = {}
     if _kind(Path(path)) == _kind(source.path):  # then it is written as it was
         written = {name: getattr(source, name) for name in ("delimiter", "encoding") if hasattr(source, name)}
-    with TableWriter(path, **written) as out:
+    with TableWriter(path, **written, safe=safe) as out:
         for frame in source.chunks(_ROWS, raw=True):
             here = (rows >= first) & (rows < first + len(frame))
             done = cells.completed(frame, rows[here] - first, list(wanted[here]))
-            out.write(done.rename(columns={UNNAMED: ""}) if getattr(source, "unnamed", False) else done)
+            out.write(done.rename(columns={UNNAMED: ""}) if source.unnamed else done)
             first += len(frame)

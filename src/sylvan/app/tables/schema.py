@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from sylvan.app.tables.errors import TableError, some
-from sylvan.app.tables.files import MISSING, as_text, marked
+from sylvan.app.tables.files import as_text, marked
 from sylvan.app.tables.labels import KINDS, LabelCells
+from sylvan.labels.words import MISSING
 
 _MOST_CATEGORIES = 100
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
@@ -140,7 +141,7 @@ def learn_features(
             continue
         if pd.api.types.is_numeric_dtype(column):
             continue
-        values = _text_values(column)
+        values = as_text(column.dropna())
         parsed = _parsed(values)
         if parsed.notna().all():
             continue
@@ -158,8 +159,8 @@ def learn_features(
         names = ",".join(name for name, _ in refused)
         raise TableError(
             f"Feature columns hold text: {some([name for name, _ in refused])} (e.g. {str(values.iloc[0])[:40]!r}, "
-            f"{values.nunique()} different values). Leave them out (--drop {names!r}), or encode them as categories "
-            f"(--categorical {names!r})."
+            f"{values.nunique()} different values). Leave them out (drop={names!r}), or encode them as categories "
+            f"(categorical={names!r})."
         )
     notes = []
     if found:
@@ -172,12 +173,12 @@ def _refuse_commas(name: str, values: pd.Series) -> None:
     if values.str.fullmatch(_THOUSANDS).all():
         raise TableError(
             f"Column {name!r} has numbers like {values.iloc[0]!r}: remove the separators of thousands, or, if these "
-            "are decimal commas, say --decimal ,"
+            "are decimal commas, say decimal=','."
         )
     commas = values.str.fullmatch(_DECIMAL_COMMA)
     if commas.mean() > 0.5:
         odd = "" if commas.all() else f" (but {values[~commas].iloc[0]!r} in row {values[~commas].index[0]})"
-        raise TableError(f"Column {name!r} has numbers like {values[commas].iloc[0]!r}: say --decimal ,{odd}")
+        raise TableError(f"Column {name!r} has numbers like {values[commas].iloc[0]!r}: say decimal=','{odd}.")
 
 
 def category_text(column: pd.Series) -> pd.Series:
@@ -196,14 +197,9 @@ def clean(column: pd.Series, missing: Collection[str]) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
         raise TableError(
             f"Column {column.name!r} holds times; make numbers of them (year, month, days since ...) or leave it out "
-            f"(--drop {column.name!r})."
+            f"(drop={column.name!r})."
         )
     return column
-
-
-def _text_values(column: pd.Series) -> pd.Series:
-    values = column.dropna()
-    return as_text(values)
 
 
 def _parsed(values: pd.Series) -> pd.Series:
@@ -218,17 +214,10 @@ def numbers(column: pd.Series) -> np.ndarray:
     if pd.api.types.is_numeric_dtype(column):
         made = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        values = _text_values(column)
+        values = as_text(column.dropna())
         parsed = _parsed(values)
         if parsed.isna().any():
-            bad = values[parsed.isna()]
-            text = str(bad.iloc[0])[:40]
-            comma = _DECIMAL_COMMA.fullmatch(text)
-            raise TableError(
-                f"Column {str(column.name)!r} holds numbers, but {text!r} in row {bad.index[0]} ({len(bad)} such "
-                "cells); "
-                + ("is that a decimal comma (--decimal ,)?" if comma else "leave cells empty that mean missing.")
-            )
+            raise TableError(_mixed(str(column.name), values, parsed, "Leave cells empty that mean missing."))
         made = np.full(len(column), np.nan)
         made[column.notna().to_numpy()] = parsed.to_numpy(dtype=np.float64)
     if np.isinf(made).any():
@@ -237,15 +226,15 @@ def numbers(column: pd.Series) -> np.ndarray:
     return made
 
 
-def _mixed(name: str, values: pd.Series, parsed: pd.Series) -> str:
+def _mixed(name: str, values: pd.Series, parsed: pd.Series, remedy: str = "") -> str:
+    """Say which cells of a column of numbers are none."""
     bad = values[parsed.isna()]
     text = str(bad.iloc[0])[:40]
+    what = f"Column {name!r} holds numbers, but {text!r} in row {bad.index[0]} ({len(bad)} such cells)."
     if _DECIMAL_COMMA.fullmatch(text):
-        return f"Column {name!r} has {text!r} in row {bad.index[0]}: if that is a decimal comma, say --decimal ,"
-    return (
-        f"Column {name!r} holds numbers, but {text!r} in row {bad.index[0]} ({len(bad)} such cells). If it means "
-        f"missing, say --missing {text!r}; if the column holds categories, --categorical {name!r}."
-    )
+        return f"{what} If that is a decimal comma, say decimal=','."
+    usual = f"If it means missing, say missing={text!r}; if the column holds categories, categorical={name!r}."
+    return f"{what} {remedy or usual}"
 
 
 def _codes(column: pd.Series, categories: list[str]) -> tuple[np.ndarray, list[str]]:

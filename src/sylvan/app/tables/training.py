@@ -111,54 +111,37 @@ def read_training_table(
     >>> songs.schema.categories
     {'mode': ['major', 'minor']}
     """
-    marks = list(missing)
-    table = open_table(path, missing=marks, **file_options)
-    notes: list[str] = []
-    dropped = set(choose_columns(table.columns, drop, "--drop"))
+    options = {"missing": list(missing), **file_options}
+    table = open_table(path, **options)
+    other = None if label_file is None else open_table(label_file, **options)
+    dropped = set(choose_columns(table.columns, drop, "drop"))
     columns = [name for name in table.columns if name not in dropped]
-    other = None if label_file is None else open_table(label_file, missing=marks, **file_options)
-    name = _id_column(table, columns, id, notes)
-    if other is None:
-        chosen = _label_columns(table, columns, labels)
-    else:
-        chosen = _label_columns_of_file(other, labels, name)
-    if other is not None and name not in other.columns:
-        if id not in (None, NO_ID):
-            raise TableError(f"{label_file} has no column {name!r} (--id); its columns are {some(other.columns, 8)}.")
-        if id is None:
-            ways = "(its name must be the same in both), or --id - to match them by their order"
-            _refuse_order(table, other, chosen if labels else (), "say --id {0} to match rows by it " + ways)
-        notes.append("Labels are matched to rows by their order.")
+    name, notes = _id_column(table, columns, id)
+    chosen = _label_columns(table, columns, labels) if other is None else _labels_of_file(other, labels, name)
     if name in chosen:
-        raise TableError(f"Column {name!r} names the rows (--id) and is a label, too; choose one.")
+        raise TableError(f"Column {name!r} names the rows (id={name!r}) and is a label, too; choose one.")
+    if other is not None and name not in other.columns:
+        _check_order(table, other, chosen if labels else (), id)
+        notes.append("Labels are matched to rows by their order.")
     words = {word.strip().lower(): 1 for word in positive} | {word.strip().lower(): 0 for word in negative}
     cells = _cells(chosen, classes, separator, blank, words)
-    labelled = set(chosen)
-    features = [each for each in columns if each != name and (other is not None or each not in labelled)]
-    both = [each for each in features if each in labelled]
-    if both:
-        raise TableError(f"{path} has columns of the same name as labels in {label_file}: {some(both)}; --drop them.")
-    if not features:
-        raise TableError(f"{path} has no feature column beside labels{' and id' if name else ''}.")
+    features = _feature_columns(table, columns, name, other, chosen)
     used = set(features)
-    forced = [each for each in choose_columns(table.columns, categorical, "--categorical") if each in used]
-    text = [*forced, *([name] if name else []), *(chosen if other is None else [])]
-    frame = _whole(table, columns, text)
-    rows = _row_names(frame, name, str(path))
-    categories, more = learn_features(frame[features], forced, marks)
-    schema = TableSchema(features, cells, name, categories, marks)
+    forced = [each for each in choose_columns(table.columns, categorical, "categorical") if each in used]
+    frame = _whole(table, columns, [*forced, *([name] if name else []), *(chosen if other is None else [])])
+    categories, more = learn_features(frame[features], forced, options["missing"])
+    schema = TableSchema(features, cells, name, categories, options["missing"])
+    rows = _row_names(frame, name, table.path)
     X = schema.features_of(frame).set_axis(rows)
     if other is None:
-        source, source_rows = table, pd.Index(range(len(frame)))
-        Y = cells.read(frame)
+        Y, source_rows = cells.read(frame), pd.Index(range(len(frame)))
     else:
-        source = other
-        Y, source_rows = _join(other, cells, name, rows, str(path))
+        Y, source_rows = _join(other, cells, frame, name, table.path, notes)
     check_labels(Y)
-    notes += _note_on_empty(Y)
     if cells.kind == "lists":
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
-    return TrainingTable(X, Y.set_axis(rows), schema, source, source_rows, [*notes, *more])
+    notes += [*_note_on_empty(Y), *more]
+    return TrainingTable(X, Y.set_axis(rows), schema, table if other is None else other, source_rows, notes)
 
 
 def _note_on_empty(Y: Any) -> list[str]:
@@ -168,7 +151,7 @@ def _note_on_empty(Y: Any) -> list[str]:
         return []
     zeros = int((Y == 0).to_numpy().sum())
     return [
-        f"{empty} label cells are empty: only these may be filled, and {zeros} zeros are trusted (--blank zero: empty "
+        f"{empty} label cells are empty: only these may be filled, and {zeros} zeros are trusted (blank='zero': empty "
         "means 0, and all zeros may be missing labels)."
     ]
 
@@ -177,72 +160,94 @@ def _whole(table: Table, columns: Iterable[str], text: Iterable[str]) -> pd.Data
     return next(iter(table.chunks(None, list(columns), list(text))))
 
 
-def _id_column(table: Table, columns: list[str], wanted: str | None, notes: list[str]) -> str | None:
-    """Return the column that names the rows: the one that is asked for, or one that is called so and can be it."""
+def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[str | None, list[str]]:
+    """Return the column that names the rows, with notes: the one that is asked for, or one that is called so."""
     if wanted == NO_ID:
-        return None
+        return None, []
     if wanted is not None:
-        return choose_columns(columns, [wanted], "--id")[0]
-    usual = [name for name in columns if name.lower() == "id" or name == UNNAMED]
-    if not usual:
-        return None
-    values = _whole(table, usual[:1], usual[:1])[usual[0]]
-    if values.isna().any() or not values.is_unique:
+        return choose_columns(columns, [wanted], "id")[0], []
+    name = next((name for name in columns if name.lower() == "id" or name == UNNAMED), None)
+    if name is None:
+        return None, []
+    values = _whole(table, [name], [name])[name]
+    known = values.dropna()
+    if known.empty or not known.is_unique:
+        return None, [f"Column {name!r} has equal values and is taken as a feature; drop={name!r} leaves it out."]
+    notes = [f"Column {name!r} names the rows (id='-' takes it as a feature)."]
+    if len(known) < len(values):
         notes.append(
-            f"Column {usual[0]!r} has empty or equal values and is taken as a feature; --drop it if it is none."
+            f"Column {name!r} has {len(values) - len(known)} empty cells, the first in row {values.isna().idxmax()}: "
+            "such rows are called by their numbers, as 'row 7'."
         )
-        return None
-    notes.append(f"Column {usual[0]!r} names the rows (--id - takes it as a feature).")
-    return usual[0]
+    return name, notes
 
 
 def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str] | None) -> list[str]:
     if labels:
-        named = choose_columns(table.columns, labels, "--labels")
+        named = choose_columns(table.columns, labels)
         left = set(columns)
         chosen = [name for name in named if name in left]
         if not chosen:
-            raise TableError(f"All label columns are left out by --drop: {some(named)}.")
+            raise TableError(f"All label columns are left out by drop=...: {some(named)}.")
         return chosen
     if any(name.startswith(_LABEL_PREFIX[:-1]) for name in columns):
         return choose_columns(columns, _LABEL_PREFIX)
-    known = getattr(table, "known_labels", None)
+    known = set(table.known_labels)
     if known:
-        known = set(known)
         return [name for name in columns if name in known]
     raise TableError(
-        f"Which columns of {table.path} are labels? Say --labels NAME, 'tag_*', 'first:last' or '-8:'; "
-        f"the columns are {some(columns, 8)}."
+        f"Which columns of {table.path} are labels? Say labels='NAME', 'tag_*', 'first:last' or '-8:'; the columns are "
+        f"{some(columns, 8)}."
     )
 
 
-def _label_columns_of_file(other: Table, labels: str | Iterable[str] | None, name: str | None) -> list[str]:
+def _labels_of_file(other: Table, labels: str | Iterable[str] | None, name: str | None) -> list[str]:
     if labels:
-        return choose_columns(other.columns, labels, "--labels")
+        return choose_columns(other.columns, labels)
     return [each for each in other.columns if each not in (name, UNNAMED) and each.lower() != "id"]
+
+
+def _feature_columns(
+    table: Table, columns: list[str], name: str | None, other: Table | None, labels: list[str]
+) -> list[str]:
+    """Return the columns that are neither id nor label."""
+    taken = set(labels)
+    features = [each for each in columns if each != name and (other is not None or each not in taken)]
+    both = [each for each in features if each in taken]
+    if both:
+        where = "" if other is None else f"{table.path} has columns of the same name as labels in {other.path}"
+        raise TableError(f"{where}: {some(both)}; leave them out (drop={','.join(both)!r}).")
+    if not features:
+        raise TableError(f"{table.path} has no feature column beside labels{' and id' if name else ''}.")
+    return features
 
 
 def _cells(
     chosen: list[str], classes: bool, separator: str | None, blank: str | None, words: dict[str, int]
 ) -> LabelCells:
     if classes and separator is not None:
-        raise TableError("A label column holds classes (--classes) or lists (--label-separator), not both.")
+        raise TableError(f"A label column holds classes (classes=True) or lists (separator={separator!r}), not both.")
     if (classes or separator is not None) and len(chosen) != 1:
-        what = "--classes" if classes else "--label-separator"
+        what = "classes=True" if classes else f"separator={separator!r}"
         raise TableError(f"{what} needs one label column, but {len(chosen)} were chosen: {some(chosen)}.")
     if separator == "":
-        raise TableError("--label-separator must not be empty.")
+        raise TableError("separator='' must not be empty.")
     if separator is not None:
         return LabelCells(chosen, "lists", separator, blank or "zero")
     return LabelCells(chosen, "classes" if classes else "bits", blank=blank or "unknown", own_words=words)
 
 
-def _row_names(frame: pd.DataFrame, name: str | None, path: str) -> pd.Index:
+def _row_names(frame: pd.DataFrame, name: str | None, path: Path, matched: bool = False) -> pd.Index:
+    """Return what rows are called: by the id column, and by their number where its cell is empty."""
     if name is None:
         return frame.index
     values = as_text(frame[name])
-    if values.isna().any():
-        raise TableError(f"{path}: the id in column {name!r} is empty in row {values.isna().idxmax()}.")
+    empty = values.isna()
+    if matched and empty.any():
+        raise TableError(
+            f"{path}: column {name!r} is empty in row {empty.idxmax()}, but rows of two files are matched by it."
+        )
+    values = values.astype(object).mask(empty, "row " + frame.index.astype(str).to_series(frame.index))
     if not values.is_unique:
         twice = values[values.duplicated()]
         raise TableError(
@@ -251,49 +256,69 @@ def _row_names(frame: pd.DataFrame, name: str | None, path: str) -> pd.Index:
     return pd.Index(values.tolist(), dtype=object)
 
 
+def _check_order(table: Table, other: Table, known: Collection[str], id: str | None) -> None:
+    """Refuse to match rows of two files by their order, unless told so or if none of them has ids."""
+    if id == NO_ID:
+        return
+    if id is not None:
+        raise TableError(f"{other.path} has no column {id!r} (id={id!r}); its columns are {some(other.columns, 8)}.")
+    ways = "(its name must be the same in both), or id='-' to match them by their order"
+    _refuse_order(table, other, known, "say id={0!r} to match rows by it " + ways)
+
+
 def _refuse_order(table: Table, other: Table, known: Collection[str], remedy: str) -> None:
-    """Refuse to match rows by their order if the files have a column in common, not yet known, that may name them."""
+    """Refuse to match rows by their order if the files have a column in common, or one has ids, that may name them."""
     known = set(known)
-    theirs = {name.lower() for name in other.columns if name not in known}
-    common = [name for name in table.columns if name.lower() in theirs]
+    theirs = [name for name in other.columns if name not in known]
+    lowered = {name.lower() for name in theirs}
+    common = [name for name in table.columns if name.lower() in lowered]
     if common:
         what = f"{table.path} and {other.path} both have a column {common[0]!r}"
         raise TableError(f"{what}: {remedy.format(common[0])}.")
+    for name in (name for name in theirs if name.lower() == "id" or name == UNNAMED):
+        values = _whole(other, [name], [name])[name].tolist()
+        if values not in ([str(at + first) for at in range(len(values))] for first in (0, 1)):
+            raise TableError(f"{other.path} has ids in column {name!r}, {table.path} has none: {remedy.format(name)}.")
 
 
-def _join(other: Table, cells: LabelCells, name: str | None, rows: pd.Index, path: str) -> tuple[Any, pd.Index]:
+def _join(
+    other: Table, cells: LabelCells, frame: pd.DataFrame, name: str | None, path: Path, notes: list[str]
+) -> tuple[Any, pd.Index]:
     """Return the labels of the rows, and where each row is in the file of labels."""
-    by_name = [name] if name is not None and name in other.columns else []
-    frame = _whole(other, [*cells.columns, *by_name], other.columns)
+    by_name = name is not None and name in other.columns
+    theirs = _whole(other, [*cells.columns, *([str(name)] if by_name else [])], other.columns)
     if not by_name:
-        if len(frame) != len(rows):
+        if len(theirs) != len(frame):
             raise TableError(
-                f"{path} has {len(rows)} rows, {other.path} has {len(frame)}; rows are matched by order unless both "
-                "files have the column that --id names."
+                f"{path} has {len(frame)} rows, {other.path} has {len(theirs)}; rows are matched by order unless both "
+                "files have the column of ids (id=...)."
             )
-        return cells.read(frame), pd.RangeIndex(len(frame))
-    found = _row_names(frame, name, str(other.path))
+        return cells.read(theirs), pd.RangeIndex(len(theirs))
+    rows, found = _row_names(frame, name, path, matched=True), _row_names(theirs, name, other.path, matched=True)
     at = pd.Index(found.get_indexer(rows))
-    if (at < 0).any():
-        absent = rows[at < 0].tolist()
-        raise TableError(f"{other.path} has no row for {len(absent)} of {len(rows)} ids of {path}: {some(absent)}.")
-    return cells.read(frame).iloc[at], at
+    absent, more = rows[at < 0].tolist(), found[rows.get_indexer(found) < 0].tolist()
+    beside = f"{path} has none for {len(more)} of {len(found)} ids of {other.path}: {some(more)}"
+    if absent:
+        what = f"{other.path} has no row for {len(absent)} of {len(rows)} ids of {path}: {some(absent)}"
+        raise TableError(f"{what}; {beside}." if more else f"{what}.")
+    if more:
+        notes.append(f"{beside}. Their labels are not used.")
+    return cells.read(theirs).iloc[at], at
 
 
 def read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file: Path | None, **options: Any) -> Any:
     """Return the labels of a test table, by the schema of a model."""
     cells = schema.labels
-    if label_file is None:
-        absent = [name for name in cells.columns if name not in frame.columns]
-        if absent:
-            raise TableError(f"{path} lacks label columns of the model: {some(absent)}; --label-file names their file.")
-        return cells.read(frame)
-    other = open_table(label_file, missing=schema.missing, **options)
-    absent = [name for name in cells.columns if name not in other.columns]
+    other = None if label_file is None else open_table(label_file, missing=schema.missing, **options)
+    there = set(frame.columns if other is None else other.columns)
+    absent = [name for name in cells.columns if name not in there]
     if absent:
-        raise TableError(f"{label_file} lacks label columns of the model: {some(absent)}.")
+        what = f"{path if other is None else label_file} lacks label columns of the model: {some(absent)}"
+        raise TableError(f"{what}; label_file=... names their file." if other is None else f"{what}.")
+    if other is None:
+        return cells.read(frame)
     name = schema.id if schema.id in frame else None
     if name is None or name not in other.columns:
         remedy = "the model does not match rows by it; leave it out of one of them to match rows by their order"
         _refuse_order(open_table(path, **options), other, [*cells.columns, *schema.features], remedy)
-    return _join(other, cells, name, _row_names(frame, name, str(path)), str(path))[0].set_axis(frame.index)
+    return _join(other, cells, frame, name, path, [])[0].set_axis(frame.index)

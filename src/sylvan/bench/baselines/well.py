@@ -149,8 +149,7 @@ class WELL(_GraphOptions, BaseEstimator):
             if complete.mean() > 0.9 > Y.mean() + 0.2:
                 warn_user(
                     f"WELL made {complete.mean():.0%} of all labels positive; {Y.mean():.0%} were recorded. A smaller "
-                    'alpha, or alpha="auto", smooths less.',
-                    "WELL",
+                    'alpha, or alpha="auto", smooths less.'
                 )
         self.alpha_, self.soft_labels_, self.labels_ = alpha, soft, complete.astype(np.int64)
         return self

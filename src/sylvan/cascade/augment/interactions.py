@@ -17,6 +17,7 @@ from sylvan.cascade.augment.readable import check_forest
 from sylvan.cascade.augment.resampling import bootstrap_paths
 from sylvan.cascade.augment.rules import Rules, rule_number
 from sylvan.cascade.contracts import Column, Forest, LayerView
+from sylvan.exceptions import NoInteractionWarning
 
 _MAX_SEED = np.iinfo(np.int32).max
 _GREATEST = np.finfo(np.float32).max  # blocks hold single-precision numbers
@@ -267,7 +268,7 @@ class Interactions(BaseEstimator):
         if not len(self.rules_):
             few = max((attempt["candidates"] for attempt in mined.report["attempts"]), default=0)
             why = f"none of {few} has min_support={self.min_support} training rows" if few else "trees hardly split"
-            warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", "no interactions")
+            warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", NoInteractionWarning)
         if self.labels == "svd":
             self._mean, self._turn = find_components(inside[used], self.distribution_, self.max_components)
         if self.crossfit is None or self.labels == "none" or not len(self.rules_):

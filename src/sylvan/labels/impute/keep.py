@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan._messages import warn_user
+from sylvan.exceptions import FrequencyWarning
 from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.state import Frequency, LabelCounts, LabelState, mean_of
 
@@ -85,5 +86,5 @@ def _warn_impossible(state: LabelState, frequency: np.ndarray) -> None:
         warn_user(
             f"A label frequency of {frequency[at]:.2g} for label {name!r} would mean more positives than rows: "
             f"{share[at]:.0%} of the rows have it on record. The frequency cannot be less than that.",
-            "impossible frequency",
+            FrequencyWarning,
         )

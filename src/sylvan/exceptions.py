@@ -1,0 +1,33 @@
+"""Warnings that a program may want to tell from others."""
+
+
+class SylvanWarning(UserWarning):
+    """What Sylvan warns of; the base of all classes here."""
+
+
+class FeatureWarning(SylvanWarning):
+    """A feature is probably none: a copy of a label, or an id that loses digits."""
+
+
+class FewPairsWarning(SylvanWarning):
+    """There are fewer pairs than were asked for."""
+
+
+class FewRowsWarning(SylvanWarning):
+    """A class has fewer rows than there are folds."""
+
+
+class FrequencyWarning(SylvanWarning):
+    """A label frequency cannot be right."""
+
+
+class NoInteractionWarning(SylvanWarning):
+    """No interaction of features was found."""
+
+
+class NothingImputedWarning(SylvanWarning):
+    """No label was imputed."""
+
+
+class OutOfBagWarning(SylvanWarning):
+    """Some rows were drawn by every tree, so that no tree can judge them out of sample."""

@@ -1,0 +1,65 @@
+"""What people write for "present", "absent" and "unknown"."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+#: Cells that mean "missing" in features and 0/1 labels. In names and classes only an empty cell does: "NA" may be one.
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+#: Words for a label that is present (1) or absent (0), in lower case.
+WORDS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(("0", "false", "no", "n", "f"), 0)
+
+
+def read_words(values: pd.Series, own_words: Mapping[str, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return which cells of a label say that it is present, and which are unknown; all others say absent.
+
+    Parameters
+    ----------
+    values : Series
+        Numbers, truth values or text, in any mixture; its name is the label.
+    own_words : mapping of str to bool, optional
+        Further words in lower case, which go before the usual ones.
+
+    Returns
+    -------
+    present, unknown : ndarray of shape (n,) of bool
+
+    Raises
+    ------
+    ValueError
+        If a cell holds something else; the message names the label, the cell and its row (by the index).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> present, unknown = read_words(pd.Series(["Yes", "no", "1.0", "?", None]))
+    >>> present.tolist(), unknown.tolist()
+    ([True, False, True, False, False], [False, False, False, True, True])
+    """
+    codes, distinct = pd.factorize(values)
+    known = WORDS | dict(own_words or {})
+    bits = [_bit(str(value).strip(), known) for value in distinct]
+    if np.inf in bits:
+        at = bits.index(np.inf)
+        row = values.index[int(np.flatnonzero(codes == at)[0])]
+        raise ValueError(
+            f"Label {values.name!r} has the value {str(distinct[at])[:60]!r} in row {row}; labels are 0/1, yes/no or "
+            "true/false, empty where unknown."
+        )
+    cells = np.array([*bits, np.nan])[codes]  # factorize gives -1 to missing cells: the NaN at the end
+    return cells == 1, np.isnan(cells)
+
+
+def _bit(text: str, known: Mapping[str, Any]) -> float:
+    """Return 1 and 0, NaN for unknown, or infinity for something else."""
+    if text.lower() in known:
+        return float(known[text.lower()])
+    if text in MISSING:
+        return np.nan
+    try:
+        number = float(text.replace(",", "."))
+    except ValueError:
+        return np.inf
+    return number if number in (0, 1) else np.inf
