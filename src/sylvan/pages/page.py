@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sylvan._files import whole_file
+from sylvan.measures import measure_name
 from sylvan.pages import words
 
 try:
@@ -184,8 +185,9 @@ class Page:
             lstrip_blocks=True,
             undefined=StrictUndefined,
         )
-        for name in ("many", "fixed", "percent", "brief", "listing", "measure_name", "direction"):
+        for name in ("many", "fixed", "percent", "brief", "listing", "direction"):
             self._templates.filters[name] = getattr(words, name)
+        self._templates.filters["measure_name"] = measure_name
         self._templates.filters["whole"] = lambda value: f"{int(value):,}"
         self._templates.filters["one"] = lambda count, singular, plural: singular if count == 1 else plural
         known = {"page": self, "not_here": _not_here, "SHOWN": SHOWN, "FOLDED": FOLDED}
