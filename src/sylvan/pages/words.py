@@ -65,7 +65,8 @@ def brief(name: object, longest: int = LONGEST) -> str:
     >>> brief("short"), brief("abcdefghij", 6), brief(" ")
     ('short', 'abc…ij', '(no name)')
     """
-    return shorten(name, longest, tail=longest - longest // 2 - 1) if str(name).strip() else "(no name)"
+    text = shorten(name, longest, tail=longest - longest // 2 - 1)
+    return text if text.strip() else "(no name)"
 
 
 def listing(items: Sequence[Any]) -> str:

@@ -177,7 +177,7 @@ def describe_rules(page: Page, found: Findings, given: Given) -> dict[str, Any]:
         return {"rules": None}
     best, rows = rules.sort_values("stability", ascending=False, kind="stable").head(_RULES), []
     for name, line in zip(best.index, rows_of(best)):
-        spelt = brief(found.model.expand_interaction(name), 3000) if "score of " in line.rule else ""
+        spelt = found.model.expand_interaction(name)[:3000] if "score of " in line.rule else ""
         rule = Cell(brief(line.rule, _LONGEST_RULE), "wide", folded=spelt, fold_title="spelt out" if spelt else "")
         says = Cell(brief(line.says, _LONGEST_RULE), "wide")
         rows.append([name, rule, says, line.support, number(line.stability, 2)])
