@@ -14,7 +14,15 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget
+from sylvan._validation import (
+    check_features,
+    check_groups,
+    check_integer,
+    check_rows,
+    check_same_order,
+    forget,
+    warn_suspicious_features,
+)
 from sylvan.cascade import keeping, missing_labels
 from sylvan.cascade.growth import grow
 from sylvan.cascade.layer import MAX_SEED, TrainingRows
@@ -50,14 +58,11 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         Each keeps out-of-sample probabilities: `out_of_sample=OutOfBag()` or `KFold(k)`. Other estimators may stand
         in through `sylvan.forests.from_sklearn`. The cascade sets their `random_state`.
     augment : augmenter or None, default=None
-        `OutputSpace`, `TreeEmbedding`, `Interactions`, `MeasureAwareReuse`, `Union` of `sylvan.cascade.augment`; None:
-        layers see X only.
+        One of `sylvan.cascade.augment`; None: layers see X only.
     impute : imputer or None, default=None
-        `StrictLabelComplement`, `FluidLabelAddition`, `LabelComplement` of `sylvan.labels.impute`; None:
-        `KeepLabels()`.
+        One of `sylvan.labels.impute`; None: `KeepLabels()`.
     length : length control or None, default=None
-        `BestLayer`, `Patience`, `ScoreDrop`, ... of `sylvan.cascade.length`; None: `FixedLength()`, all layers are
-        kept.
+        One of `sylvan.cascade.length`; None: `FixedLength()`, all layers are kept.
     crossover : bool, default=False
         Whether a forest sees only the features made by the other forests of the layer before.
     cumulative : bool, default=False
@@ -104,8 +109,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     verbose : int, default=0
         1 logs a line for each layer, with a progress bar on terminals (if tqdm is installed).
     callbacks : list of callables or None, default=None
-        Each is called with a `sylvan.cascade.progress.LayerEvent` after every layer; one that returns True stops the
-        growth.
+        Each is called with a `LayerEvent` (`sylvan.cascade.progress`) after every layer; True stops the growth.
 
     Attributes
     ----------
@@ -291,6 +295,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
+                warn_suspicious_features(
+                    X, getattr(self, "feature_names_in_", None), weak.recorded, weak.targets.form.label_names
+                )
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
                 begin = partial(_begin, plan.impute, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
