@@ -14,15 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import (
-    check_features,
-    check_groups,
-    check_integer,
-    check_rows,
-    check_same_order,
-    forget,
-    warn_suspicious_features,
-)
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget
 from sylvan.cascade import keeping, missing_labels
 from sylvan.cascade.growth import grow
 from sylvan.cascade.layer import MAX_SEED, TrainingRows
@@ -93,8 +85,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         How layers are scored. None: by the forests' out-of-sample probabilities, which is honest where features of
         training rows are out-of-sample too. k: the cascade is also grown k times without a k-th of the rows (or
         groups), which it judges as new ones; scores and `oos_proba_` come from there, at k + 1 times the work. For
-        augmenters whose features are not out-of-sample, such as `Interactions`. (`scanning` is fitted once, on all
-        rows: its features are out-of-sample, but their forests have seen other rows of the fold.)
+        augmenters whose features are not out-of-sample, such as `Interactions`. (`scanning` is fitted once.)
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     trust_zeros : "auto", "classes", True or False, default="auto"

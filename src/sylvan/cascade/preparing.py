@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import compute_sample_weight
 
-from sylvan._validation import check_weights
+from sylvan._validation import check_weights, warn_suspicious_features
 from sylvan.cascade.checkpoints import Checkpoints, NoCheckpoints, fingerprint
 from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.plan import Plan
@@ -60,3 +60,9 @@ def scan_rows(
     if unused.any():
         scanned[unused] = np.asarray(scanning.transform(X[unused]))  # they are judged as new rows
     return TrainingRows(scanned, weights, groups, scanning.layer_columns_), scanning
+
+
+def warn_of_features(model: Any, X: Any, weak: WeakLabels) -> None:
+    """Warn of features that are labels under another name, or numbers that floats cannot hold."""
+    names = getattr(model, "feature_names_in_", None)
+    warn_suspicious_features(X, names, weak.recorded, weak.targets.form.label_names)
