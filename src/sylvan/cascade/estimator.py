@@ -20,7 +20,7 @@ from sylvan.cascade.growth import grow
 from sylvan.cascade.layer import MAX_SEED, TrainingRows
 from sylvan.cascade.plan import make_plan
 from sylvan.cascade.predictor import CascadePredictor
-from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows
+from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows, warn_of_features
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
 from sylvan.io import save
@@ -118,10 +118,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     feature_importances_ : importance of the input features, block importances traced back through the layers
     model_size_ : bytes of the predictor, as `save` stores it (`labels_.nbytes`: of the findings)
     scanning_ : the fitted `scanning`, or None
-    tree_weights_ : learned weights of trees by layer and forest; if all forests are a `WeightedForest`
-    interactions_, mining_report_ : rules in words, and how they were found; with `Interactions`
     calibration_ : the fitted `calibrate`, or None
-    thresholds_ : confidence below which each layer gives way to the one before; with `MeasureAwareReuse`
+    tree_weights_, interactions_, mining_report_, thresholds_ : of cascades with `WeightedForest`, `Interactions`,
+        `MeasureAwareReuse`
 
     Examples
     --------
@@ -286,9 +285,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
-                warn_suspicious_features(
-                    X, getattr(self, "feature_names_in_", None), weak.recorded, weak.targets.form.label_names
-                )
+                warn_of_features(self, X, weak)
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
                 begin = partial(_begin, plan.impute, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
@@ -338,11 +335,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     @property
     def oos_proba_(self) -> np.ndarray:
-        """What `predict_proba` says of the training rows, out of sample.
-
-        P(present) if the cascade has a calibration, as `auto`, else what its forests say of the labels they learnt;
-        `labels_.proba` and `labels_.present` are always the one and the other.
-        """
+        """What `predict_proba` says of the training rows, out of sample: `labels_.present` if calibrated, else `.proba`."""
         return self.labels_.oos_proba
 
     @property
