@@ -1,4 +1,8 @@
-"""Warnings that a program may want to tell from others."""
+"""Errors and warnings that a program may want to tell from others."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file, is damaged, or says something that no model of this package can mean."""
 
 
 class SylvanWarning(UserWarning):

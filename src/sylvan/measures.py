@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from sylvan.io import stored_values
 from sylvan.labels.table import read_labels
 
 Array = NDArray[Any]
@@ -355,3 +356,4 @@ macro_auc = macro_auroc
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {value.name: value for value in tuple(globals().values()) if isinstance(value, Measure)}
 )
+stored_values("measure", MEASURES)

@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from forests.naive_trees import assert_same_forest, make_classes, make_labels, walk
-from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
+from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest, TreeArrays
+from sylvan.kernels.grow import Trees
 
 ALL = [RandomForest, ExtraTrees, CompletelyRandomForest]
 
@@ -301,3 +302,52 @@ def test_cross_val_predict_gives_probabilities_of_labels():
     X, Y = make_labels()
     proba = cross_val_predict(RandomForest(5, random_state=0), X, Y, cv=3, method="predict_proba")
     assert proba.shape == Y.shape
+
+
+def _arrays(trees):
+    return {name: getattr(trees, name).copy() for name in Trees._fields}
+
+
+def _set(name, at, value):
+    return lambda arrays: arrays[name].__setitem__(at, value)
+
+
+def _put(name, function):
+    return lambda arrays: arrays.__setitem__(name, function(arrays[name]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _set("child", 0, -1), _set("child", 0, 0), _set("child", 0, 10**6), _set("child", -1, 10**6),
+        _set("feature", 0, -2), _set("feature", -1, 0), _set("threshold", 0, np.nan), _set("missing_left", 0, 2),
+        _set("size", 0, 0.0), _set("size", 0, np.nan), _set("leaf_length", 0, -1), _set("leaf_length", 0, 100),
+        _set("leaf_label", 0, 99), _set("leaf_value", 0, np.nan), _set("leaf_value", 0, 1.5),
+        _set("leaf_value", 0, -0.1), _set("n_nodes", 0, 2**62), _set("n_nodes", 0, 0), _set("n_leaves", 0, 2**62),
+        _put("feature", lambda a: a[:-1]), _put("child", lambda a: a.astype(np.int64)), _put("size", lambda a: a[::-1]),
+        _put("threshold", lambda a: a[:, None]), _put("leaf_label", lambda a: a[1:]),
+        _put("leaf_value", lambda a: a[:0]), _put("leaf_length", lambda a: a.tolist()),
+        _put("n_nodes", lambda a: a[:0]), _put("leaf_label", lambda a: a[::-1]),
+    ],
+)  # fmt: skip
+def test_wild_arrays_are_refused(change):
+    """`TreeArrays` is a public class, and kernels trust what is in it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    trees = RandomForest(3, random_state=0).fit(X, rng.integers(0, 2, size=(50, 5))).trees_
+    arrays = _arrays(trees)
+    np.testing.assert_array_equal(TreeArrays(arrays.values(), 5).apply(X), trees.apply(X))
+    arrays = _arrays(trees)
+    change(arrays)
+    with pytest.raises(ValueError, match=r"must|cannot be in a tree"):
+        TreeArrays(arrays.values(), 5)
+    for n_labels in (0, 2, 2**17):
+        with pytest.raises(ValueError, match="must"):
+            TreeArrays(_arrays(trees).values(), n_labels)
+
+
+def test_rows_must_have_the_features_that_trees_ask_about():
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    trees = RandomForest(3, random_state=0).fit(X, X[:, 2:] > 0).trees_
+    with pytest.raises(ValueError, match="X has 2 columns; the trees ask about"):
+        trees.apply(X[:, :2])

@@ -12,6 +12,7 @@ from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
 from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
+from sylvan.io import stored
 
 
 @recipe
@@ -119,6 +120,7 @@ def cafe_os(
     )
 
 
+@stored("MLDFForests")
 @dataclass(frozen=True)
 class _MLDFForests:
     """RF, ET, RF, ... of layer t: more trees and deeper ones in later layers."""
@@ -130,6 +132,9 @@ class _MLDFForests:
     depth_step: int | None
     n_folds: int
     max_features: Any
+
+    def _check_stored(self) -> None:
+        check_integer("n_forests", self.n_forests, 1, 1000)
 
     def __call__(self, number: int) -> list[Any]:
         settings: dict[str, Any] = {

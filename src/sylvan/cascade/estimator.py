@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._messages import once_each, warn_user
 from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget
 from sylvan.cascade import keeping, missing_labels
+from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.growth import grow
 from sylvan.cascade.layer import MAX_SEED, TrainingRows
 from sylvan.cascade.plan import make_plan
@@ -23,7 +24,7 @@ from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows, warn_of_features
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
-from sylvan.io import save
+from sylvan.io import save, stored
 from sylvan.labels.contracts import LabelImputer
 from sylvan.labels.findings import Findings
 from sylvan.labels.state import LabelState
@@ -37,6 +38,7 @@ _NOTHING_IMPUTED = (
 )
 
 
+@stored("DeepForestClassifier", forests=list | tuple | Callable, **FITTED)
 class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
 
@@ -260,6 +262,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         return read_weak_labels(y, self.unknown_label, self.trust_zeros)
+
+    def _check_stored(self) -> None:
+        check_cascade(self)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(

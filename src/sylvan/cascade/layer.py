@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from sylvan.cascade.contracts import Forest, LayerView, Refiner, finds_rules, parts_of
+from sylvan.io import stored
 
 MAX_SEED = np.iinfo(np.int32).max
 
@@ -120,6 +121,7 @@ class LayerInput:
         return forest.join([*parts, self.rows.encode(forest)] if with_X else parts)
 
 
+@stored("RulesOnly")
 @dataclass(frozen=True)
 class RulesOnly:
     """What is left of the last layer's augmenter: those of its parts that have rules, if there are several."""
@@ -132,6 +134,7 @@ class RulesOnly:
         return sum(part.nbytes for part in self.parts_)
 
 
+@stored("Layer")
 @dataclass(frozen=True)
 class Layer:
     """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer).

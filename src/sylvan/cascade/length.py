@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_integer, check_number
 from sylvan.cascade.contracts import LayerRecord
+from sylvan.io import stored
 
 __all__ = ["BestLayer", "FixedLength", "ImputationLimit", "Patience", "ScoreDrop"]
 
@@ -38,6 +39,7 @@ def _best(history: Sequence[LayerRecord], first: int = 1, tol: float = 0.0) -> i
     return best
 
 
+@stored("FixedLength")
 class FixedLength(BaseEstimator):
     """Grow a fixed number of layers, `n`, or as many as `max_layers` allows if that is None, and keep them all."""
 
@@ -55,6 +57,7 @@ class FixedLength(BaseEstimator):
         return len(history)
 
 
+@stored("ScoreDrop")
 class ScoreDrop(BaseEstimator):
     """Stop at the first layer that is worse than the one before, and keep what came before.
 
@@ -90,6 +93,7 @@ class ScoreDrop(BaseEstimator):
         return len(history)
 
 
+@stored("Patience")
 class Patience(BaseEstimator):
     """Stop after some layers without a gain over the best, and keep the layers up to the best.
 
@@ -120,6 +124,7 @@ class Patience(BaseEstimator):
         return _best(history, tol=check_number("tol", self.tol, 0.0))
 
 
+@stored("BestLayer")
 class BestLayer(BaseEstimator):
     """Grow to `max_layers` and keep the layers up to the best; of equally good ones the shallowest.
 
@@ -144,6 +149,7 @@ class BestLayer(BaseEstimator):
         return _best(history, check_integer("first", self.first, 1))
 
 
+@stored("ImputationLimit")
 class ImputationLimit(BaseEstimator):
     """Stop when no label may be imputed any more, and keep all layers (LCForest)."""
 

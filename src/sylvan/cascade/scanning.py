@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,13 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights, forget
+from sylvan.cascade.consistency import check_forest
 from sylvan.cascade.windows import Grain, check_grains, check_shape, draw_windows, take_windows
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.out_of_sample import Rows
-from sylvan.io import Savable
+from sylvan.io import Savable, stored
+from sylvan.io.checks import all_or_none, check_jobs, check_names, require
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import complete_targets
 
@@ -34,6 +37,19 @@ class _Samples(NamedTuple):
     random_state: np.random.RandomState
 
 
+@stored(
+    "MultiGrainedScanning",
+    n_features_in_=int,
+    feature_names_in_=np.ndarray,
+    n_labels_=int,
+    grains_=list[tuple[int, int]],
+    n_windows_=list[int],
+    _shape=tuple[int, int, int],
+    _grains=list[Grain],
+    _models=list[list[list[Any]]],
+    _label_names=list[str],
+    _n_forests=int,
+)
 class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     """Turn images or sequences into what forests say about their windows, at several window sizes.
 
@@ -166,6 +182,29 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         except BaseException:
             forget(self)  # an interrupted fit leaves nothing half done
             raise
+
+    def _check_stored(self) -> None:
+        check_jobs(self.n_jobs)
+        fitted = ("grains_", "n_windows_", "n_labels_", "n_features_in_")
+        if not all_or_none(self, (*fitted, "_shape", "_grains", "_models", "_label_names", "_n_forests")):
+            return
+        n_parts = 2 if self.pairs else 1
+        require(min(self._shape) >= 1 and n_parts * prod(self._shape) == self.n_features_in_, "The shape does not fit.")
+        require(
+            self._grains and self._n_forests >= 1 and len(self._label_names) == self.n_labels_, "Forests are missing."
+        )
+        require(self.grains_ == [grain.size for grain in self._grains], "There are other windows.")
+        require(self.n_windows_ == [grain.n_windows for grain in self._grains], "There are other windows.")
+        check_names("models", self._models, len(self._grains))
+        for grain, fitted_forests in zip(self._grains, self._models):
+            grain.check_fits(self._shape)
+            check_names("forests", fitted_forests, self._n_forests)
+            width = n_parts * self._shape[2] * prod(grain.size)
+            require(all(fitted_forests), "A forest is missing.")
+            for forest in (forest for models in fitted_forests for forest in models):
+                check_forest(forest, width, self.n_labels_)
+        if "feature_names_in_" in vars(self):
+            check_names("feature_names_in_", self.feature_names_in_, self.n_features_in_)
 
     def _fit_grains(self, X: Any, y: Any, sample_weight: Any, groups: Any, transform: bool) -> np.ndarray:
         if y is None:

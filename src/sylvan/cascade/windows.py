@@ -6,11 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sylvan._validation import check_integer, check_share
+from sylvan.io import stored
+from sylvan.io.checks import require
 
 _SEQUENCE_PARTS = (16, 9, 4)  # windows of a sequence are this part of its length
 _IMAGE_PARTS = (4, 3, 2)  # and of an image of each side: the same parts of its area
 
 
+@stored("Grain")
 class Grain(NamedTuple):
     """One size of windows; all numbers are down and across."""
 
@@ -18,6 +21,12 @@ class Grain(NamedTuple):
     stride: tuple[int, int]  # steps between windows
     positions: tuple[int, int]  # number of windows
     pool: tuple[int, int]  # number of windows whose answers are averaged
+
+    def check_fits(self, shape: tuple[int, int, int]) -> None:
+        """Check windows that came from a file, for images of this shape."""
+        whole = zip(self.size, self.stride, self.positions, self.pool, shape)
+        fits = all(1 <= a <= n and s >= 1 and p >= 1 and at == (n - a) // s + 1 for a, s, at, p, n in whole)
+        require(fits, "Windows do not fit the image.")
 
     @property
     def n_windows(self) -> int:

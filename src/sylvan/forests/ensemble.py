@@ -29,11 +29,26 @@ from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
 from sylvan.forests.growing import Bag, Settings, grow_forest
 from sylvan.forests.out_of_sample import Fit, InSample, Rows
 from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
+from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
-from sylvan.labels.table import complete_targets
+from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, check_proba, require
+from sylvan.labels.table import TargetForm, complete_targets
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
 MAX_DRAWS = 2**31 - 1  # of a tree: bags are counted in 32 bits
+FITTED: dict[str, Any] = {
+    "classes_": list | np.ndarray,
+    "n_labels_": int,
+    "_form": TargetForm,
+    "n_features_in_": int,
+    "feature_names_in_": np.ndarray,
+    "label_names_in_": np.ndarray,
+    "trees_": TreeArrays,
+    "feature_importances_": np.ndarray,
+    "oos_proba_": np.ndarray,
+}
+_ALWAYS = ("classes_", "n_labels_", "_form", "n_features_in_", "trees_", "feature_importances_")
+_SOMETIMES = ("oos_proba_", "feature_names_in_", "label_names_in_")
 
 
 class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
@@ -121,6 +136,13 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         size = (self.trees_.n_trees, len(self.trees_.feature), self.nbytes / 1e6, time.perf_counter() - began)
         progress_logger(self.verbose).log(level, "%s: %d trees, %d nodes, %.1f MB in %.2f s", name, *size)
         return self
+
+    def _check_stored(self) -> None:
+        check_jobs(self.n_jobs)
+        if check_fitted_forest(self, "_bag"):
+            require(self._bag.seeds.size == self.trees_.n_trees, "There are other trees than seeds.")
+            rows = len(self.oos_proba_) if "oos_proba_" in vars(self) else self._bag.n_rows
+            require(rows == self._bag.n_rows, "There are other rows than probabilities.")
 
     def _settings(self, n: int, d: int) -> Settings:
         check_integer("n_trees", self.n_trees, 1, MAX_TREES)
@@ -240,6 +262,24 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         """Memory that the trees take, and what is known of who drew which row."""
         check_is_fitted(self, "trees_")
         return self.trees_.nbytes + self._bag.nbytes
+
+
+def check_fitted_forest(forest: Any, *more: str) -> bool:
+    """Check what all forests have that came from a file; say whether it is a fitted one."""
+    if not all_or_none(forest, (*_ALWAYS, *more)):
+        require(not {*_SOMETIMES} & vars(forest).keys(), "The trees are missing.")
+        return False
+    trees, d, form = forest.trees_, forest.n_features_in_, forest._form  # noqa: SLF001 (of this package)
+    require(trees.n_labels == forest.n_labels_ == form.n_labels, "Trees are about other labels.")
+    require(trees.n_features <= d, "Trees ask about features that are not there.")
+    same = type(form.classes) is type(forest.classes_) and len(form.classes) == len(forest.classes_)
+    require(same, "There are other classes.")
+    check_array("feature_importances_", forest.feature_importances_, float, (d,), 0.0, 1.0 + 1e-9)
+    if "feature_names_in_" in vars(forest):
+        check_names("feature_names_in_", forest.feature_names_in_, d)
+    if "oos_proba_" in vars(forest):
+        check_proba("oos_proba_", forest.oos_proba_, (None, len(form.classes)))
+    return True
 
 
 def _check_draws(max_samples: Any, n: int) -> int:

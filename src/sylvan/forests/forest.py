@@ -3,7 +3,9 @@
 from typing import Any
 
 from sylvan._docs import documented
-from sylvan.forests.ensemble import BaseForest
+from sylvan.forests.ensemble import FITTED, BaseForest
+from sylvan.forests.growing import Bag
+from sylvan.io import stored
 
 PARAMETERS = {
     "n_trees": """int
@@ -55,6 +57,7 @@ True
 """
 
 
+@stored("RandomForest", _bag=Bag, **FITTED)
 @documented(PARAMETERS, attributes=_ATTRIBUTES, example=_EXAMPLE)
 class RandomForest(BaseForest):
     """Random forest: each node takes the best cut of `max_features` random features.
@@ -78,6 +81,7 @@ class RandomForest(BaseForest):
         self._keep(locals())
 
 
+@stored("ExtraTrees", _bag=Bag, **FITTED)
 @documented(PARAMETERS, attributes=_ATTRIBUTES, example=_EXAMPLE)
 class ExtraTrees(BaseForest):
     """Extremely randomised trees: each node takes the best of one random cut for each of `max_features` features.
@@ -100,6 +104,7 @@ class ExtraTrees(BaseForest):
         self._keep(locals())
 
 
+@stored("CompletelyRandomForest", _bag=Bag, **FITTED)
 @documented(PARAMETERS, attributes=_ATTRIBUTES, example=_EXAMPLE)
 class CompletelyRandomForest(BaseForest):
     """Completely random trees: each node cuts a random feature at a random value, until leaves are pure.

@@ -8,6 +8,8 @@ from sylvan.forests import parallel
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.out_of_sample import Fit
 from sylvan.forests.trees import TreeArrays
+from sylvan.io import stored
+from sylvan.io.checks import check_array, require
 from sylvan.kernels import grow
 from sylvan.labels.table import Targets
 
@@ -32,6 +34,7 @@ class Grown(NamedTuple):
     oos_votes: np.ndarray | None
 
 
+@stored("Bag")
 class Bag(NamedTuple):
     """All that is needed to draw the trees' bootstrap samples again: small, where the samples would not be.
 
@@ -50,6 +53,16 @@ class Bag(NamedTuple):
         """Memory of seeds and marks."""
         weights = 0 if self.weights is None else self.weights.nbytes
         return self.seeds.nbytes + weights + sum(rows.nbytes for rows in (*self.train, *self.held))
+
+    def _check_stored(self) -> None:
+        n_fits = check_array("seeds", self.seeds, np.uint64, (None, None)).shape[0]
+        require(self.n_rows >= 1 and n_fits == len(self.n_draws) == len(self.train) == len(self.held), "Bags are wild.")
+        require(all(0 <= n <= 1000 * self.n_rows for n in self.n_draws), "Far more rows are drawn than there are.")
+        for packed in (*self.train, *self.held):
+            check_array("packed rows", packed, np.uint8, (-(-self.n_rows // 8),))
+        require(all(np.unpackbits(packed, count=self.n_rows).any() for packed in self.train), "A bag is empty.")
+        if self.weights is not None:
+            check_array("weights", self.weights, float, (self.n_rows,), 0.0, 2.0)
 
     def counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each row."""

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold as _PlainKFold
 from sylvan._messages import warn_user
 from sylvan._validation import check_integer
 from sylvan.exceptions import FewRowsWarning
+from sylvan.io import stored
 from sylvan.labels.table import Targets
 
 
@@ -38,6 +39,7 @@ class Fit:
     out_of_bag: bool
 
 
+@stored("OutOfBag")
 class OutOfBag(BaseEstimator):
     """Each row is judged by the trees whose bootstrap sample does not contain it.
 
@@ -66,6 +68,7 @@ class OutOfBag(BaseEstimator):
         return [Fit(np.flatnonzero(rows.used), np.flatnonzero(~rows.used), True)]
 
 
+@stored("KFold")
 class KFold(BaseEstimator):
     """Each row is judged by a forest grown on the other folds; rows of one of the `groups` of `fit` are in one fold.
 
@@ -153,6 +156,7 @@ def _class_of_groups(codes: np.ndarray, groups: np.ndarray) -> np.ndarray | None
     return None
 
 
+@stored("InSample")
 class InSample(BaseEstimator):
     """No out-of-sample probabilities: every row trains and none is asked about. The null object behind `None`."""
 

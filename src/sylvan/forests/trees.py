@@ -7,8 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from sylvan.io import stored
+from sylvan.io.checks import check_array, require
 from sylvan.kernels import grow
 from sylvan.kernels.predict import find_leaves, load_columns, sum_leaf_values, write_paths
+from sylvan.kernels.trees import find_bad_node, look_down, look_up
 
 _BLOCK_NUMBERS = 1 << 22  # feature values and label sums that are in hand at a time
 _KEPT = grow.Trees._fields
@@ -37,10 +40,12 @@ class Tree(NamedTuple):
     value: sparse.csr_array
 
 
+@stored("TreeArrays")
 class TreeArrays:
     """All trees of a forest, one after the other; read-only.
 
     Leaves store the labels they contain and nothing for the others, so that memory grows with the labels present.
+    Arrays are checked, since kernels trust them, unless `check` is False: that is for arrays that kernels made.
 
     Attributes
     ----------
@@ -63,12 +68,49 @@ class TreeArrays:
     leaf_length: np.ndarray
     leaf_label: np.ndarray
     leaf_value: np.ndarray
+    n_labels: int
 
-    def __init__(self, arrays: Iterable[np.ndarray], n_labels: int) -> None:
-        for name, values in zip(_KEPT, arrays):
-            values.flags.writeable = False
+    def __init__(self, arrays: Iterable[np.ndarray], n_labels: int, *, check: bool = True) -> None:
+        for name, values in zip(_KEPT, arrays, strict=True):
             setattr(self, name, values)
         self.n_labels = n_labels
+        if check:
+            self._check_stored()
+        for name in _KEPT:
+            getattr(self, name).flags.writeable = False
+
+    def _check_stored(self) -> None:
+        """Raise an error if a kernel could not follow these arrays."""
+        require(1 <= self.n_labels <= 2**16, "n_labels must lie between 1 and 65536.")
+        n_trees, n_nodes = (
+            len(check_array(name, getattr(self, name), kind, (None,), contiguous=True))
+            for name, kind in (("n_nodes", np.int64), ("feature", np.int32))
+        )
+        n_leaves = (n_nodes + n_trees) // 2
+        for name, kind, length, low, high in (
+            ("n_nodes", np.int64, n_trees, 1, n_nodes),
+            ("n_leaves", np.int64, n_trees, 1, n_leaves),
+            ("feature", np.int32, n_nodes, -1, None),
+            ("threshold", np.float64, n_nodes, -np.inf, np.inf),
+            ("child", np.int32, n_nodes, 0, n_nodes),
+            ("missing_left", np.uint8, n_nodes, 0, 1),
+            ("size", np.float32, n_nodes, float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)),
+            ("leaf_length", np.int32, n_leaves, 0, self.n_labels),
+            ("leaf_label", np.uint16, None, 0, self.n_labels - 1),
+            ("leaf_value", np.float32, None, 0.0, 1.0),
+        ):
+            check_array(name, getattr(self, name), kind, (length,), low, high, contiguous=True)
+        same = (self.n_nodes == 2 * self.n_leaves - 1).all() and self.n_nodes.sum() == n_nodes
+        require(n_trees and same, "n_nodes, n_leaves and feature must tell of the same trees, of two children a node.")
+        values = int(self.leaf_length.sum(dtype=np.int64))
+        require(values == len(self.leaf_label) == len(self.leaf_value), "leaf_length must sum to the number of values.")
+        rises = self.leaf_label[1:] > self.leaf_label[:-1]
+        ends = np.cumsum(self.leaf_length, dtype=np.int64)[:-1] - 1  # a leaf's last label need not be the least
+        rises[ends[(ends >= 0) & (ends < values - 1)]] = True
+        require(rises.all(), "leaf_label must rise within each leaf.")
+        room = np.empty((2, n_nodes), np.int64)
+        bad = find_bad_node(self.n_nodes, self.n_leaves, self.feature, self.child, self.size, *room)
+        require(bad < 0, f"Node {bad} cannot be in a tree: its child, leaf number or size does not fit.")
 
     @classmethod
     def concatenate(cls, blocks: list[grow.Trees], n_labels: int) -> "TreeArrays":
@@ -76,18 +118,24 @@ class TreeArrays:
         return cls(
             [np.concatenate(parts) if len(parts) > 1 else np.array(parts[0]) for parts in zip(*blocks)],
             n_labels,
+            check=False,
         )
 
     def __getstate__(self) -> dict:
         return {name: getattr(self, name) for name in (*_KEPT, "n_labels")}
 
     def __setstate__(self, state: dict) -> None:
-        self.__init__([state[name] for name in _KEPT], state["n_labels"])  # type: ignore[misc]
+        self.__init__([state[name] for name in _KEPT], state["n_labels"], check=False)  # type: ignore[misc]
 
     @property
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self.n_nodes)
+
+    @cached_property
+    def n_features(self) -> int:
+        """Number of features that rows must have at least."""
+        return int(self.feature.max()) + 1
 
     @property
     def nbytes(self) -> int:
@@ -110,32 +158,20 @@ class TreeArrays:
         return _starts(self.leaf_length)
 
     @cached_property
+    def _above(self) -> tuple[np.ndarray, np.ndarray]:
+        parent, depth = np.empty(len(self.feature), np.int64), np.empty(len(self.feature), np.int32)
+        look_up(self.n_nodes, self.feature, self.child, parent, depth)
+        return _read_only(parent), _read_only(depth)
+
+    @property
     def parent(self) -> np.ndarray:
         """Parent of each node, as an index into the arrays of all nodes; -1 for roots."""
-        inner = np.flatnonzero(self.feature >= 0)
-        left = self._first_of_tree[inner] + self.child[inner]
-        parent = np.full(len(self.feature), -1, np.int64)
-        parent[left] = inner
-        parent[left + 1] = inner
-        return _read_only(parent)
+        return self._above[0]
 
-    @cached_property
+    @property
     def depth(self) -> np.ndarray:
         """Depth of each node; 0 for roots."""
-        depth = np.zeros(len(self.feature), np.int32)
-        level = np.flatnonzero((self.parent < 0) & (self.feature >= 0))
-        current = 0
-        while len(level):
-            current += 1
-            left = self._first_of_tree[level] + self.child[level]
-            level = np.concatenate([left, left + 1])
-            depth[level] = current
-            level = level[self.feature[level] >= 0]
-        return _read_only(depth)
-
-    @cached_property
-    def _first_of_tree(self) -> np.ndarray:
-        return np.repeat(self.node_start[:-1], self.n_nodes)
+        return self._above[1]
 
     @cached_property
     def _labels_per_row(self) -> float:
@@ -154,7 +190,7 @@ class TreeArrays:
         leaves = slice(self.leaf_start[first], self.leaf_start[last])
         values = slice(self.value_start[leaves.start], self.value_start[leaves.stop])
         cuts = [slice(first, last)] * 2 + [nodes] * 5 + [leaves] + [values] * 2
-        return TreeArrays([getattr(self, name)[cut] for name, cut in zip(_KEPT, cuts)], self.n_labels)
+        return TreeArrays([getattr(self, name)[cut] for name, cut in zip(_KEPT, cuts)], self.n_labels, check=False)
 
     def take(self, kept: np.ndarray) -> "TreeArrays":
         """Return the trees that are marked in `kept`, (n_trees,) bool."""
@@ -162,7 +198,7 @@ class TreeArrays:
         leaves = np.repeat(kept, self.n_leaves)
         values = np.repeat(leaves, self.leaf_length)
         marks = [kept] * 2 + [nodes] * 5 + [leaves] + [values] * 2
-        return TreeArrays([getattr(self, name)[mark] for name, mark in zip(_KEPT, marks)], self.n_labels)
+        return TreeArrays([getattr(self, name)[mark] for name, mark in zip(_KEPT, marks)], self.n_labels, check=False)
 
     def scaled(self, weights: np.ndarray) -> "TreeArrays":
         """Return the trees with leaf values that are multiplied by the tree's weight, at most 1; sums stay exact."""
@@ -171,7 +207,7 @@ class TreeArrays:
         on_grid = (np.rint(values.astype(np.float64) * grow.GRID) / grow.GRID).astype(np.float32)
         arrays = [getattr(self, name) for name in _KEPT]
         arrays[_KEPT.index("leaf_value")] = on_grid
-        return TreeArrays(arrays, self.n_labels)
+        return TreeArrays(arrays, self.n_labels, check=False)
 
     def __len__(self) -> int:
         return self.n_trees
@@ -195,14 +231,8 @@ class TreeArrays:
     @cached_property
     def leaf_range(self) -> tuple[np.ndarray, np.ndarray]:
         """Leaves below each node: from `first` to `last` (excluded), counted over all trees."""
-        is_leaf = self.feature < 0
-        first = np.repeat(self.leaf_start[:-1], self.n_nodes) + np.where(is_leaf, self.child, 0)
-        last = first + 1
-        order = np.argsort(-self.depth, kind="stable")
-        order = order[~is_leaf[order]]
-        for level in np.split(order, np.flatnonzero(np.diff(self.depth[order])) + 1):  # deepest first
-            left = self._first_of_tree[level] + self.child[level]
-            first[level], last[level] = first[left], last[left + 1]
+        first, last = np.empty(len(self.feature), np.int64), np.empty(len(self.feature), np.int64)
+        look_down(self.n_nodes, self.leaf_start, self.feature, self.child, first, last)
         return _read_only(first), _read_only(last)
 
     @cached_property
@@ -255,6 +285,7 @@ class TreeArrays:
 
         Many rows for each node of a tree go together, as far as memory allows.
         """
+        require(X.shape[1] >= self.n_features, f"X has {X.shape[1]} columns; the trees ask about {self.n_features}.")
         wanted = max(1024, 16 * int(self.n_nodes.max()))
         most = max(1, min(len(X), wanted, 1 << 16, max(256, _BLOCK_NUMBERS // (X.shape[1] + self.n_labels))))
         columns = np.empty((X.shape[1], most))

@@ -1,6 +1,7 @@
 """Forests whose trees have learned weights."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._threads import ONE_THREAD
 from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights, forget
 from sylvan.forests.binning import BinnedMatrix
-from sylvan.forests.ensemble import BaseForest
+from sylvan.forests.ensemble import FITTED, BaseForest, check_fitted_forest
 from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
 from sylvan.forests.trees import TreeArrays
-from sylvan.io import Savable
+from sylvan.io import Savable, stored
+from sylvan.io.checks import check_array, check_jobs, require
 from sylvan.kernels.simplex_qp import solve_tree_weights
 from sylvan.labels.table import Targets, complete_targets
 
@@ -50,6 +52,7 @@ class _Held(NamedTuple):
         return errors
 
 
+@stored("WeightedForest", forest=BaseForest, tree_weights_=np.ndarray, lambda_=float, **FITTED)
 class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     """A forest whose trees have weights, learned from what they say about rows that they did not see.
 
@@ -209,7 +212,6 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         self.oos_proba_ = np.clip(proba[best], 0.0, 1.0)
         kept = self.tree_weights_.ravel() > 0.0
         self.trees_ = forest.trees_ if kept.all() else forest.trees_.take(kept)
-        self._weighted = self._weigh()
 
     def _path(
         self, held: _Held, rows: np.ndarray, labels: np.ndarray, scale: np.ndarray, lambdas: list[float]
@@ -228,8 +230,9 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
         return weights
 
-    def _weigh(self) -> TreeArrays:
-        """Return the trees with leaf values that are multiplied by their weight: these are simply added up."""
+    @cached_property
+    def _weighted(self) -> TreeArrays:
+        """The trees with leaf values that are multiplied by their weight: these are simply added up."""
         weights = self.tree_weights_.ravel()
         return self.trees_.scaled(weights[weights > 0.0] / self.n_forests)
 
@@ -238,10 +241,13 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         state.pop("_weighted", None)
         return state
 
-    def __setstate__(self, state: dict) -> None:
-        super().__setstate__(state)
-        if "trees_" in state:
-            self._weighted = self._weigh()
+    def _check_stored(self) -> None:
+        check_jobs(self.n_jobs)
+        if check_fitted_forest(self, "tree_weights_", "lambda_"):
+            require(self.n_labels_ == 1, "Weights are for one label.")
+            weights = check_array("tree_weights_", self.tree_weights_, float, (None, None), 0.0, 1.0 + 1e-6)
+            require(np.abs(weights.sum(axis=1) - 1.0).max(initial=0.0) < 1e-6, "Weights must sum to 1.")
+            require((weights > 0.0).sum() == self.trees_.n_trees and self.lambda_ > 0.0, "Trees have other weights.")
 
     def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)

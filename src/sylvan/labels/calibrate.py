@@ -14,16 +14,28 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_number
+from sylvan.io import stored
+from sylvan.io.checks import all_or_none, check_array, require
 
 __all__ = ["Calibration", "best_threshold"]
 
 _SQUEEZE = 1e-4  # keeps probabilities off 0 and 1, and their order
 _SLOPES = (0.2, 5.0)  # positive, so that a label's probabilities keep their order
+_MOST_INTERCEPT = 20.0
 _MOST_CELLS = 1_000_000  # that a, b and d are fitted to
 _FEWEST_ROWS = 1000  # but to so many rows, whatever the number of labels
 _TINY = 1e-12
 
 
+@stored(
+    "Calibration",
+    intercept_=float,
+    slope_=float,
+    rate_slope_=float,
+    means_=np.ndarray,
+    frequency_=np.ndarray,
+    threshold_=float,
+)
 class Calibration(BaseEstimator):
     """Turn probabilities that labels were recorded into probabilities that they are present.
 
@@ -123,6 +135,13 @@ class Calibration(BaseEstimator):
         self.threshold_ = best_threshold(recorded, self.transform(proba), c, towards)
         return self
 
+    def _check_stored(self) -> None:
+        if all_or_none(self, ("intercept_", "slope_", "rate_slope_", "means_", "frequency_", "threshold_")):
+            require(abs(self.intercept_) <= _MOST_INTERCEPT and np.isfinite(self.threshold_), "Calibration is wild.")
+            require(all(0.0 < slope <= _SLOPES[1] for slope in (self.slope_, self.rate_slope_)), "Slopes are wild.")
+            check_array("frequency_", self.frequency_, float, (None,), _TINY, 1.0)
+            check_array("means_", self.means_, float, self.frequency_.shape, -1.0 / _TINY**2, 1.0 / _TINY**2)
+
     def _drawn_together(self, c: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
         """Return c between that of each label and the mean of all, in which labels count by their positives."""
         share = check_number("own_share", self.own_share, 0.0, 1.0)
@@ -201,7 +220,7 @@ def _fit(recorded: np.ndarray, parts: list[np.ndarray], frequency: np.ndarray) -
         gradient = np.array([change.sum(), *((change * part).sum() for part in parts)]) + away
         return (value + 0.5 * away @ away) / y.size, gradient / y.size
 
-    bounds = [(-20.0, 20.0)] + [_SLOPES] * len(parts)
+    bounds = [(-_MOST_INTERCEPT, _MOST_INTERCEPT)] + [_SLOPES] * len(parts)
     return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
 
 

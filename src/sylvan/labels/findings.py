@@ -7,12 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from sylvan.io import stored
+from sylvan.io.checks import check_array, check_finite, check_proba, require
 from sylvan.labels import suggestions
+from sylvan.labels.calibrate import Calibration
+from sylvan.labels.impute.bounds import FrequencyImputer
+from sylvan.labels.impute.keep import KeepLabels
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 from sylvan.labels.summary import Grown, Summary, describe
 from sylvan.labels.table import TargetForm
 
 
+@stored("Decider")
 class Decider(NamedTuple):
     """What a predictor needs to turn label probabilities into labels, of any rows: nothing of single training rows.
 
@@ -30,6 +36,19 @@ class Decider(NamedTuple):
     counts: LabelCounts
     impute: Any
     calibration: Any = None
+
+    def _check_stored(self) -> None:
+        n_labels = self.form.n_labels
+        check_finite("thresholds", self.thresholds, (n_labels,))
+        require(len(self.counts.n_recorded) == n_labels, "There are other labels.")
+        if isinstance(self.impute, FrequencyImputer):
+            self.impute.check_parameters()
+            require(self.counts.frequency is not None, "The label frequency is missing.")
+        else:
+            require(isinstance(self.impute, KeepLabels), "impute is no imputer.")
+        if self.calibration is not None:
+            require(isinstance(self.calibration, Calibration), "calibration is none.")
+            check_finite("means_", getattr(self.calibration, "means_", None), (n_labels,))
 
     def present(self, proba: np.ndarray) -> np.ndarray:
         """Return label probabilities, calibrated if they are to be."""
@@ -60,6 +79,7 @@ class Decider(NamedTuple):
         return sum(value.nbytes for value in (self.thresholds, *self.counts[1:4]))
 
 
+@stored("Findings")
 @dataclass(frozen=True)
 class Findings:
     """What is known of the labels of the training rows after a fit.
@@ -94,6 +114,17 @@ class Findings:
     used: np.ndarray | None = None
     index: pd.Index | None = None
     columns: pd.Index | None = None
+
+    def _check_stored(self) -> None:
+        n, n_labels = shape = self.state.observed.shape
+        require(n_labels == self.form.n_labels == len(self.counts.n_recorded), "There are other labels.")
+        for name in ("proba", "present", "missing"):
+            check_proba(name, getattr(self, name), shape)
+        check_finite("thresholds", self.thresholds, (n_labels,))
+        if self.used is not None:
+            check_array("used", self.used, bool, (n,))
+        require(self.index is None or len(self.index) == n, "Rows have other names.")
+        require(self.columns is None or len(self.columns) in (1, n_labels), "Labels have other names.")
 
     def __post_init__(self) -> None:
         for values in (self.proba, self.present, self.missing, self.thresholds):

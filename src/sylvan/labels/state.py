@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from sylvan.io import stored
+from sylvan.io.checks import check_array, require
 
+
+@stored("Frequency")
 class Frequency(NamedTuple):
     """The label frequency c = P(recorded | present), as an estimator found it.
 
@@ -22,6 +26,13 @@ class Frequency(NamedTuple):
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     reason: str = "estimated, without an interval"
+
+    def _check_stored(self) -> None:
+        shape = check_array("value", self.value, float, (None,), 0.0, 1.0 + 1e-9, nan=True).shape
+        require((self.low is None) == (self.high is None), "An interval has two ends.")
+        for name, values in (("low", self.low), ("high", self.high)):
+            if values is not None:
+                check_array(name, values, float, shape, 0.0, 1.0 + 1e-9, nan=True)
 
     @property
     def usable(self) -> np.ndarray:
@@ -45,6 +56,7 @@ class Frequency(NamedTuple):
         )
 
 
+@stored("LabelCounts")
 class LabelCounts(NamedTuple):
     """What a predictor needs to know of the labels it was fitted with: numbers by label, nothing of single rows.
 
@@ -61,6 +73,13 @@ class LabelCounts(NamedTuple):
     n_candidates: np.ndarray
     active: np.ndarray
     frequency: Frequency | None
+
+    def _check_stored(self) -> None:
+        shape = check_array("n_recorded", self.n_recorded, np.int64, (None,), 0, self.n_rows).shape
+        check_array("n_candidates", self.n_candidates, np.int64, shape, 0, self.n_rows)
+        check_array("active", self.active, bool, shape)
+        require(self.n_rows >= 1, "There are no rows.")
+        require(self.frequency is None or self.frequency.value.shape == shape, "There are other labels.")
 
     @property
     def known_frequency(self) -> np.ndarray:
@@ -91,6 +110,7 @@ class LabelCounts(NamedTuple):
         return np.where(self.n_candidates > 0, np.minimum(known, c), 0.0)  # open cells are not more often absent
 
 
+@stored("LabelState")
 @dataclass(frozen=True)
 class LabelState:
     """What is known of the labels between two layers. A value: steps make new ones, arrays are read-only.
@@ -122,6 +142,18 @@ class LabelState:
         for value in (*vars(self).values(), *(self.frequency or ())):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
+
+    def _check_stored(self) -> None:
+        shape = check_array("observed", self.observed, bool, (None, None)).shape
+        check_array("current", self.current, bool, shape)
+        check_array("candidates", self.candidates, bool, shape)
+        check_array("since", self.since, np.int16, shape, 0)
+        check_array("active", self.active, bool, shape[1:])
+        require(min(shape) > 0 and self.layer >= 0, "There are no labels.")
+        require(self.frequency is None or self.frequency.value.shape == shape[1:], "There are other labels.")
+        if self.bound is not None:
+            check_array("bound", self.bound, float, shape[1:], 0.0, float(np.finfo(float).max), nan=True)
+        require(self.label_names is None or len(self.label_names) == shape[1], "Labels have other names.")
 
     @classmethod
     def start(

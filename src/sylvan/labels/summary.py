@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from sylvan.io import stored
 from sylvan.labels.state import LabelCounts
 from sylvan.labels.table import TargetForm
 
 
+@stored("Grown")
 class Grown(NamedTuple):
     """How a cascade grew, as far as people want to know.
 

@@ -18,6 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_choice
+from sylvan.io import stored
+from sylvan.io.checks import check_names, require
 from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
@@ -25,6 +27,7 @@ _UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
 _LISTS = (list, tuple, set, frozenset)
 
 
+@stored("LabelClasses")
 class LabelClasses(list[np.ndarray]):
     """The classes of each label, 0 and 1: a list of arrays, as scikit-learn's multi-label classifiers have it.
 
@@ -36,7 +39,12 @@ class LabelClasses(list[np.ndarray]):
         """Number of labels, and of classes of each."""
         return len(self), 2
 
+    def _check_stored(self) -> None:
+        same = (isinstance(classes, np.ndarray) and np.array_equal(classes, [0, 1]) for classes in self)
+        require(all(same), "The classes of a label are 0 and 1.")
 
+
+@stored("TargetForm")
 @dataclass(frozen=True)
 class TargetForm:
     """What a target is about: a table of labels, one of several classes, or two classes. Gives results back that way.
@@ -55,6 +63,18 @@ class TargetForm:
     n_labels: int
     classes: Any
     names: np.ndarray | None = None
+
+    def _check_stored(self) -> None:
+        classes, n_classes = self.classes, self.n_labels if self.has_many_classes else 2
+        require(self.kind in ("multilabel", "multiclass", "binary"), "There is no such kind of labels.")
+        require(1 <= self.n_labels <= MAX_LABELS, "There are too many labels, or none.")
+        require(not self.has_two_classes or self.n_labels == 1, "Two classes are one label.")
+        if self.has_labels:
+            require(isinstance(classes, LabelClasses) and len(classes) == self.n_labels, "There are other classes.")
+        else:
+            require(isinstance(classes, np.ndarray) and classes.shape == (n_classes,), "There are other classes.")
+        if self.names is not None:
+            check_names("names", self.names, self.n_labels)
 
     @property
     def has_labels(self) -> bool:

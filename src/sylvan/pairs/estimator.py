@@ -13,13 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_choice, check_integer, check_number, check_weights, forget
 from sylvan.cascade.augment import OutputSpace
+from sylvan.cascade.consistency import check_templates
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import Patience
 from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.forests import CompletelyRandomForest, KFold, OutOfBag, RandomForest, WeightedForest
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import check_lambdas
-from sylvan.io import Savable
+from sylvan.io import Savable, stored
+from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, require
 from sylvan.pairs.classifier import PairClassifierMixin, best_threshold
 from sylvan.pairs.drawing import count_pairs, draw_pairs
 from sylvan.pairs.neighbours import NeighboursMixin
@@ -29,6 +31,7 @@ _DEFAULT_PAIRS = 2000
 _MAX_SEED = np.iinfo(np.int32).max
 
 
+@stored("DecayingWeights")
 @dataclass(frozen=True)
 class _DecayingWeights:
     """The forests of each layer: lambda is divided by `decay` from layer to layer."""
@@ -37,6 +40,9 @@ class _DecayingWeights:
     lambdas: list[float]
     decay: float
 
+    def _check_stored(self) -> None:
+        check_templates(self.forests)
+
     def __call__(self, number: int) -> list[Any]:
         with np.errstate(over="ignore", under="ignore"):
             factor = np.float64(self.decay) ** (1 - number)
@@ -44,6 +50,18 @@ class _DecayingWeights:
         return [f if isinstance(f, WeightedForest) else WeightedForest(f, lam=lambdas) for f in self.forests]
 
 
+@stored(
+    "SiameseDeepForest",
+    cascade_=DeepForestClassifier,
+    threshold_=float,
+    classes_=np.ndarray,
+    n_features_in_=int,
+    feature_names_in_=np.ndarray,
+    _points=np.ndarray | None,
+    _features=str,
+    _both_orders=bool,
+    _order_free=bool,
+)
 class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, ClassifierMixin, BaseEstimator):
     """Learn a distance from pairs of points that are known to be similar or dissimilar.
 
@@ -228,6 +246,33 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         if names is not None:
             self.feature_names_in_ = names
         return self
+
+    def _check_stored(self) -> None:
+        check_jobs(self.n_jobs)
+        fitted = (
+            "cascade_",
+            "threshold_",
+            "classes_",
+            "n_features_in_",
+            "_points",
+            "_features",
+            "_both_orders",
+            "_order_free",
+        )
+        if not all_or_none(self, fitted):
+            return
+        inner, d = self.cascade_, self.n_features_in_
+        require(hasattr(inner, "layers_") and inner.n_features_in_ == 2 * d, "The cascade is not for these points.")
+        require(np.array_equal(inner.classes_, [0, 1]) and inner.n_labels_ == 1, "The cascade is not for pairs.")
+        require(np.array_equal(self.classes_, [-1, 1]) and not np.isnan(self.threshold_), "There are other classes.")
+        check_choice("pair_features", self._features, ("concatenate", "difference"))
+        check_number("tau", self.tau, 0.0, 1.0)
+        if self._points is not None:
+            check_array("points", self._points, self._points.dtype, (None, d))
+            require(self._points.dtype in (np.float32, np.float64), "Points are no numbers.")
+            require(not np.isinf(self._points).any(), "Points must be finite.")
+        if "feature_names_in_" in vars(self):
+            check_names("feature_names_in_", self.feature_names_in_, d)
 
     def _cascade(self) -> DeepForestClassifier:
         return DeepForestClassifier(

@@ -18,6 +18,8 @@ from sylvan.cascade.augment.resampling import bootstrap_paths
 from sylvan.cascade.augment.rules import Rules, rule_number
 from sylvan.cascade.contracts import Column, Forest, LayerView
 from sylvan.exceptions import NoInteractionWarning
+from sylvan.io import stored
+from sylvan.io.checks import check_array, require
 
 _MAX_SEED = np.iinfo(np.int32).max
 _GREATEST = np.finfo(np.float32).max  # blocks hold single-precision numbers
@@ -36,6 +38,7 @@ _CHOICES = {
 }
 
 
+@stored("InteractionsNarrow")
 class _Narrow(NamedTuple):
     """Some columns of a block: the rules they need, and where scores and label shares of these go."""
 
@@ -47,7 +50,34 @@ class _Narrow(NamedTuple):
     label_rules: np.ndarray
     label_values: np.ndarray
 
+    def check_block(self, width: int, rules: Rules) -> None:
+        """Check what came from a file, for a block of so many columns that all rules make."""
+        n = len(self.rules)
+        require(len(rules) == n if self.mixed else n <= len(rules), "There are other rules.")
+        require(np.isin(self.rules.columns, rules.columns).all(), "Rules ask about other columns.")
+        for columns, numbers in ((self.score_columns, self.score_rules), (self.label_columns, self.label_rules)):
+            check_array("columns", columns, np.int64, (None,), 0, width - 1)
+            check_array("rules", numbers, np.int64, columns.shape, None if self.mixed else 0, n - 1 if n else None)
+        require(n or not len(self.score_columns) + len(self.label_columns), "There are no rules.")
+        check_array("values", self.label_values, float, (0,) if self.mixed else self.label_columns.shape, 0.0, 1.0)
 
+
+@stored(
+    "Interactions",
+    rules_=Rules,
+    stability_=np.ndarray,
+    support_=np.ndarray,
+    label_counts_=np.ndarray,
+    label_rates_=np.ndarray,
+    mining_report_=dict,
+    n_columns_=int,
+    n_labels_=int,
+    n_rows_=int,
+    _n_slots=int,
+    _narrow=_Narrow,
+    _mean=np.ndarray,
+    _turn=np.ndarray,
+)
 class Interactions(BaseEstimator):
     r"""The features of a layer are a few dozen rules that its trees have in common, one block for all forests.
 
@@ -360,6 +390,27 @@ class Interactions(BaseEstimator):
             return names + [f"rule{k}_share_{label}" for k in numbers for label in labels]
         return names + [f"rules_component{c}" for c in range(1, self._width - len(names) + 1)]
 
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Check what came from a file against its layer, and return the widths of the blocks."""
+        self.check_parameters()
+        require(hasattr(self, "rules_") and self._n_slots == n_slots, "There are no rules, or for other forests.")
+        require((self.n_columns_, self.n_labels_) == (n_columns, n_labels), "Rules are for another layer.")
+        require(self.rules_.column.max(initial=0) < n_columns, "A rule asks about a column that is not there.")
+        n = len(self.rules_)
+        check_array("stability_", self.stability_, float, (n,), 0.0, 1.0)
+        check_array("support_", self.support_, np.int64, (n,), 0)
+        check_array("label_counts_", self.label_counts_, np.int32, (n, n_labels), 0)
+        check_array("label_rates_", self.label_rates_, float, (n_labels,), 0.0, 1.0)
+        attempts: Any = self.mining_report_.get("attempts")
+        require(isinstance(attempts, list) and all(isinstance(line, dict) for line in attempts), "The report is none.")
+        require(all(isinstance(key, str) for line in attempts for key in line), "The report is none.")
+        if self.labels == "svd":
+            check_array("_mean", getattr(self, "_mean", None), float, (n,), -1e6, 1e6)
+            check_array("_turn", getattr(self, "_turn", None), float, (n, None), -1e6, 1e6)
+        if "_narrow" in vars(self):
+            self._narrow.check_block(self._width, self.rules_)
+        return [0] * n_slots + [self._width]
+
     @property
     def column_shares_(self) -> np.ndarray:
         """How much of the rules each column of the layer's whole input makes; 1 in all."""
@@ -391,10 +442,11 @@ class Interactions(BaseEstimator):
         check_number("min_stability", self.min_stability, 0.0, 1.0)
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
-        if self.branches ** (self.depth - 1) > _MOST_NODES:
+        most = np.log(_MOST_NODES) + 1e-9  # the power itself may never be worked out
+        if (self.depth - 1) * np.log(self.branches) > most:
             raise ValueError(
                 f"branches={self.branches} and depth={self.depth} make intersection trees of "
-                f"{self.branches ** (self.depth - 1)} leaves; at most {_MOST_NODES} are allowed."
+                f"{self.branches}^{self.depth - 1} leaves; at most {_MOST_NODES} are allowed."
             )
         if self.forest is not None and (isinstance(self.forest, type) or not hasattr(self.forest, "encode")):
             raise TypeError(f"forest must be None or a forest, such as RandomForest(10), got {self.forest!r}.")

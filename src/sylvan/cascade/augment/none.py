@@ -1,13 +1,16 @@
 """The augmenter that does nothing."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan.cascade.contracts import LayerView
+from sylvan.io import stored
 
 
+@stored("NoFeatures")
 class NoFeatures(BaseEstimator):
     """The augmenter that makes no features: every layer sees X alone."""
 
@@ -22,3 +25,7 @@ class NoFeatures(BaseEstimator):
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return no names."""
         return []
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Return the widths of the blocks."""
+        return [0] * n_slots

@@ -1,13 +1,16 @@
 """The output space: a forest's probabilities are the next layer's features."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from sylvan.cascade.contracts import LayerView
+from sylvan.io import stored
 
 
+@stored("OutputSpace")
 class OutputSpace(BaseEstimator):
     """The block of a forest is its probabilities, one column for each label.
 
@@ -52,3 +55,7 @@ class OutputSpace(BaseEstimator):
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return the names of the labels."""
         return list(labels)
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Return the widths of the blocks."""
+        return [n_labels] * n_slots

@@ -11,6 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sylvan._validation import check_choice
 from sylvan.cascade.augment.output_space import OutputSpace
 from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
+from sylvan.io import stored
+from sylvan.io.checks import all_or_none, check_array, require
 from sylvan.labels.state import mean_of
 from sylvan.measures import Measure, average_precision, coverage, hamming_loss, macro_auroc, one_error, ranking_loss
 
@@ -18,6 +20,14 @@ _CELLS_AT_ONCE = 1 << 20
 _NOISE = 1e-12  # the order in which an average precision is added up may change it by less than this
 
 
+@stored(
+    "MeasureAwareReuse",
+    log_threshold_=float,
+    threshold_=float,
+    reused_=np.ndarray | None,
+    reuse_share_=float,
+    augment_=BaseEstimator,
+)
 class MeasureAwareReuse(BaseEstimator):
     r"""Each layer's probabilities are replaced by those of the layer before where its confidence is low.
 
@@ -113,6 +123,24 @@ class MeasureAwareReuse(BaseEstimator):
         log_threshold = _log_mean(heard[(lost if measure.greater_is_better else -lost) > _NOISE])
         self._keep(log_threshold, heard < log_threshold, by_row)
         return _copy(before, probas, alpha < log_threshold, by_row)
+
+    def check_labels(self, n_labels: int) -> None:
+        """Check what came from a file, for so many labels."""
+        self.check_parameters()
+        require(
+            all_or_none(self, ("log_threshold_", "threshold_", "reused_", "reuse_share_")), "A threshold is missing."
+        )
+        require(self.log_threshold_ < np.inf and np.isfinite(self.threshold_), "A threshold is no number.")
+        by_row = _check_measure(self.measure).kind == "row"
+        require((self.reused_ is None) == by_row, "Labels are reused, or rows, not both.")
+        if self.reused_ is not None:
+            check_array("reused_", self.reused_, bool, (n_labels,))
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Check what came from a file against its layer, and return the widths of the blocks."""
+        require(hasattr(getattr(self, "augment_", None), "check_layer"), "An augmenter is missing.")
+        require(not isinstance(self.augment_, MeasureAwareReuse), "An augmenter is none.")
+        return self.augment_.check_layer(forests, n_slots, n_columns, n_labels)
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""

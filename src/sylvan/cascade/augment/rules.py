@@ -8,9 +8,12 @@ import numpy as np
 
 from sylvan.cascade.augment.itemsets import Itemsets
 from sylvan.cascade.contracts import Column
+from sylvan.io import stored
+from sylvan.io.checks import check_array, require
 from sylvan.kernels.regions import ask_regions, count_rows
 
 
+@stored("Rules")
 @dataclass(frozen=True)
 class Rules:
     """Conjunctions of conditions on columns of a layer's whole input.
@@ -27,6 +30,15 @@ class Rules:
     greater: np.ndarray
     threshold: np.ndarray
     worth: np.ndarray
+
+    def _check_stored(self) -> None:
+        n = len(check_array("column", self.column, np.int64, (None,), 0, contiguous=True))
+        check_array("start", self.start, np.int64, (None,), 0, n, contiguous=True)
+        check_array("greater", self.greater, bool, (n,), contiguous=True)
+        check_array("threshold", self.threshold, float, (n,), -np.inf, np.inf, contiguous=True)
+        check_array("worth", self.worth, float, (n,), 0.0, np.finfo(float).max, contiguous=True)
+        fits = len(self.start) and self.start[0] == 0 and self.start[-1] == n and (np.diff(self.start) > 0).all()
+        require(fits, "Rules must have a condition each.")
 
     @classmethod
     def of(cls, itemsets: Itemsets) -> "Rules":

@@ -14,12 +14,15 @@ from sylvan._validation import check_choice, check_integer, check_number
 from sylvan.cascade.augment.readable import TreeForest, check_forest
 from sylvan.cascade.contracts import Forest, LayerView
 from sylvan.forests.trees import TreeArrays
+from sylvan.io import stored
+from sylvan.io.checks import check_array, require
 from sylvan.kernels.embedding import Paths, gram, gram_times, multiply, weigh_paths
 
 _SHARE, _SHARE_RANDOM_CUTS = 0.95, 0.80
 _RANDOMIZED_CAP = 64
 _SCORE_BITS = 59  # of the largest score by its bound, which rounding may pass a little; 63 would overflow
 _DUAL_BITS = 30
+_MOST_SCALE = 1e15  # scores stay finite in single precision
 _ROWS_AT_ONCE = 1 << 16
 _PRODUCTS_AT_ONCE = 1 << 24
 _WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -29,6 +32,7 @@ _WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+@stored("TreeEmbeddingSlot")
 class _Slot(NamedTuple):
     """What is kept of a forest's training rows."""
 
@@ -38,7 +42,15 @@ class _Slot(NamedTuple):
     offset: np.ndarray  # (n_components,) mean of these products over the training rows
     share: float  # nodes with more than this share of their tree's rows are left out
 
+    def _check_stored(self) -> None:
+        require(self.leaves.dtype in (np.uint16, np.uint32) and self.leaves.ndim == 2, "Leaves are no numbers.")
+        n, width = check_array("dual", self.dual, np.int32, (self.leaves.shape[1], None), contiguous=True).shape
+        check_array("scale", self.scale, float, (width,), 0.0, _MOST_SCALE)
+        check_array("offset", self.offset, float, (width,), -(2.0**63), 2.0**63)
+        require(n and 0.0 < self.share <= 1.0, "share must lie in (0, 1].")
 
+
+@stored("TreeEmbedding", _slots=list[_Slot], n_components_=list[int], explained_variance_ratio_=list[np.ndarray])
 class TreeEmbedding(BaseEstimator):
     r"""Columns that say through which nodes of a forest a row goes.
 
@@ -170,6 +182,17 @@ class TreeEmbedding(BaseEstimator):
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return "component0", "component1" and so on."""
         return [f"component{i}" for i in range(self._fitted()[slot].dual.shape[1])]
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Check what came from a file against its layer's forests, and return the widths of the blocks."""
+        self.check_parameters()
+        require(len(self._fitted()) == len(forests) == n_slots, "There are other forests than embeddings.")
+        for forest, slot in zip(forests, self._slots):
+            _check_forest(forest)
+            trees = forest.trees_
+            most = slot.leaves.max(axis=1, initial=0) if len(slot.leaves) == trees.n_trees else np.inf
+            require(np.all(most < trees.n_leaves), "Rows are in leaves that are not there.")
+        return [slot.dual.shape[1] for slot in self._slots]
 
     @property
     def nbytes(self) -> int:

@@ -7,8 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
+from sylvan.io import stored
+from sylvan.io.checks import require
 
 
+@stored("Union", parts_=list, _n_slots=int)
 class Union(BaseEstimator):
     """The block of a forest is what several augmenters make of it, side by side; what they make for all stays apart.
 
@@ -80,6 +83,16 @@ class Union(BaseEstimator):
                 return [f"part{place}_{name}" for name in names] if several else names
             number -= _n_shared(part)
         raise IndexError(f"There is no block {slot}.")
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Check parts that came from a file against their layer, and return the widths of the blocks."""
+        self.check_parameters()
+        require(getattr(self, "_n_slots", None) == n_slots and getattr(self, "parts_", None), "A Union is not fitted.")
+        require(
+            list(map(type, self.parts_)) == list(map(type, self.parts)), "A Union has other parts than it was made of."
+        )
+        made = [part.check_layer(forests, n_slots, n_columns, n_labels) for part in self.parts_]
+        return [sum(own) for own in zip(*(of[:n_slots] for of in made))] + [n for of in made for n in of[n_slots:]]
 
     @property
     def n_shared(self) -> int:

@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_number, check_proba
+from sylvan.io import stored
 from sylvan.kernels.binormal import binormal_likelihood
 from sylvan.labels.state import Frequency
 from sylvan.labels.table import read_labels
@@ -33,6 +34,7 @@ class Reading(NamedTuple):
     differ: float  # how many times more likely the labels are if they differ than if they do not (Bayes factor)
 
 
+@stored("BinormalFrequency")
 class BinormalFrequency(BaseEstimator):
     """c of each label from the shape of its ranking, drawn towards that of all labels.
 

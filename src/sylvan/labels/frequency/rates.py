@@ -8,10 +8,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_integer, check_number, check_proba
+from sylvan.io import stored
 from sylvan.labels.state import Frequency
 from sylvan.labels.table import read_labels
 
 
+@stored("OutOfBagPercentile")
 class OutOfBagPercentile(BaseEstimator):
     """A high percentile of the out-of-sample probabilities of the recorded positives.
 
@@ -59,6 +61,7 @@ class OutOfBagPercentile(BaseEstimator):
         return Frequency(np.where(c > 0.0, c, np.nan))
 
 
+@stored("KnownFrequency")
 class KnownFrequency(BaseEstimator):
     """Label frequencies that are known beforehand.
 
@@ -107,6 +110,7 @@ class KnownFrequency(BaseEstimator):
         return Frequency(c, c, c, "given")
 
 
+@stored("TopRate")
 class TopRate(BaseEstimator):
     """c is the greatest share of recorded positives among the k rows with the highest probability, over all k.
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 
 from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number
+from sylvan.io import stored
 from sylvan.kernels.tice import estimate_frequency
 from sylvan.labels.state import Frequency
 from sylvan.labels.table import read_labels
@@ -26,6 +27,7 @@ class TIcEResult(NamedTuple):
     n_splits: int  # splits that were evaluated in the last iteration, in all folds together
 
 
+@stored("TIcE")
 class TIcE(BaseEstimator):
     """Tree Induction for c Estimation.
 

@@ -44,7 +44,7 @@ class FrequencyImputer(BaseEstimator):
         self, X: Any, observed: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
     ) -> LabelState:
         """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities."""
-        self._check()
+        self.check_parameters()
         state, estimator = LabelState.start(observed, candidates, label_names), self._estimator()
         if estimator.uses_proba:
             return state
@@ -60,7 +60,8 @@ class FrequencyImputer(BaseEstimator):
         """Return other values that are worth a try, by parameter; what matters most comes first."""
         return {"frequency": [None if isinstance(self.frequency, TopRate) else TopRate()], "threshold": [0.3, 0.5]}
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that cannot work."""
         check_number("threshold", self.threshold, 0.0, 1.0)
 
     def _estimate(self, state: LabelState, proba: np.ndarray) -> LabelState:

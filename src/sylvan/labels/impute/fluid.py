@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from sylvan.io import stored
 from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.frequency.rates import OutOfBagPercentile
 from sylvan.labels.impute.bounds import FrequencyImputer
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 
 
+@stored("FluidLabelAddition")
 class FluidLabelAddition(FrequencyImputer):
     """Impute every unobserved cell with p > threshold * c.
 

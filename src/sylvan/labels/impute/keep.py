@@ -8,10 +8,12 @@ from sklearn.base import BaseEstimator
 
 from sylvan._messages import warn_user
 from sylvan.exceptions import FrequencyWarning
+from sylvan.io import stored
 from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.state import Frequency, LabelCounts, LabelState, mean_of
 
 
+@stored("KeepLabels")
 class KeepLabels(BaseEstimator):
     """The imputer that imputes nothing.
 

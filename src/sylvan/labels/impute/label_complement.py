@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from sylvan.io import stored
 from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.frequency.tice import TIcE
 from sylvan.labels.impute.bounds import FrequencyImputer
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 
 
+@stored("LabelComplement")
 class LabelComplement(FrequencyImputer):
     """Impute the cells to which every forest gives at least the threshold, until a label has enough positives.
 

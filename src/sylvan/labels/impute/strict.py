@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from sylvan._validation import check_choice
+from sylvan.io import stored
 from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.frequency.rates import OutOfBagPercentile
 from sylvan.labels.impute.bounds import FrequencyImputer
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 
 
+@stored("StrictLabelComplement")
 class StrictLabelComplement(FrequencyImputer):
     """Impute the most probable candidates, never more than the estimated number of positives allows.
 
