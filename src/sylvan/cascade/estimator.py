@@ -340,7 +340,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     @property
     def oos_proba_(self) -> np.ndarray:
-        """What `predict_proba` says of the training rows, out of sample: `labels_.present` or, uncalibrated, `.proba`."""
+        """What `predict_proba` says of the training rows, out of sample: `labels_.present`, or `proba` if uncalibrated."""
         return self.labels_.oos_proba
 
     @property
