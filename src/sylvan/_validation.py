@@ -3,7 +3,7 @@
 Errors say what was wrong, where, and what to do about it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +18,13 @@ from sylvan._messages import warn_user
 from sylvan.exceptions import FeatureWarning
 
 _FEWEST = 5  # rows that have a label, and that do not, before an equal feature is no accident
+
+
+def keep(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Keep the arguments of a constructor, its `locals()`, as they are: all that scikit-learn lets a constructor do."""
+    for name, value in given.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
 
 
 def forget(estimator: Any) -> None:

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget, keep
 from sylvan.cascade import keeping, missing_labels
 from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.growth import grow
@@ -178,27 +178,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         verbose: int = 0,
         callbacks: Sequence[Callable[..., Any]] | None = None,
     ) -> None:
-        self.forests = forests
-        self.augment = augment
-        self.impute = impute
-        self.length = length
-        self.crossover = crossover
-        self.cumulative = cumulative
-        self.average_layers = average_layers
-        self.calibrate = calibrate
-        self.max_layers = max_layers
-        self.scanning = scanning
-        self.scoring = scoring
-        self.decision_threshold = decision_threshold
-        self.separate_forests = separate_forests
-        self.score_folds = score_folds
-        self.unknown_label = unknown_label
-        self.trust_zeros = trust_zeros
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -340,7 +320,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     @property
     def oos_proba_(self) -> np.ndarray:
-        """What `predict_proba` says of the training rows, out of sample: `labels_.present`, or `proba` if uncalibrated."""
+        """What `predict_proba` says of the training rows, out of sample (`labels_.present` if calibrated, else `proba`)."""
         return self.labels_.oos_proba
 
     @property
