@@ -166,7 +166,7 @@ def test_unknown_cells_are_not_listed():
 
 
 def test_probabilities_are_refused():
-    with pytest.raises(ValueError, match=r"label 'b' has 0.25 in row 'y'.*proba > 0.5"):
+    with pytest.raises(ValueError, match=r"column 'b' has 0.25 in row 1.*proba > 0.5"):
         lists_from_labels(pd.DataFrame({"a": [1, 0], "b": [0, 0.25]}, index=["x", "y"]))
 
 

@@ -320,7 +320,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     @property
     def oos_proba_(self) -> np.ndarray:
-        """What `predict_proba` says of the training rows, out of sample: `labels_.present` if calibrated, else `proba`."""
+        """What `predict_proba` says of training rows, out of sample: `labels_.present` if calibrated, else `proba`."""
         return self.labels_.oos_proba
 
     @property

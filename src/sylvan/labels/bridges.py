@@ -3,8 +3,7 @@
 Nothing here imports cleanlab: what it wants are plain lists and arrays.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -13,141 +12,11 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from sylvan.labels.lists import hint, label_names, labels_from_lists, row_index
 from sylvan.labels.suggestions import list_cells, row_names
-from sylvan.labels.table import TargetForm, read_targets
+from sylvan.labels.table import TargetForm, read_labels, read_targets
 
 __all__ = ["from_cleanlab", "labels_from_lists", "lists_from_labels", "to_cleanlab"]
-
-
-def labels_from_lists(
-    lists: Iterable[Any], *, labels: Sequence[Any] | None = None, index: Any = None, separator: str | None = ";"
-) -> pd.DataFrame:
-    """Turn the labels of each row, given as lists, into a table of 0/1.
-
-    Like `sklearn.preprocessing.MultiLabelBinarizer`, without a fit step, with names and with unknown rows.
-
-    Parameters
-    ----------
-    lists : sequence or Series with a list, tuple, set, array or string for each row
-        A label that a row lists twice counts once. An empty list: no label was recorded. None or NaN in place of a
-        list: nothing is known of the row, and its cells become NaN, which estimators understand as unknown.
-    labels : sequence, optional
-        The columns, in this order; other names in the lists are an error. None: the names that occur, sorted (in the
-        order in which they occur if they cannot be sorted).
-    index : sequence or Index, optional
-        Names of the rows; None: the index of a Series, else numbers.
-    separator : str or None, default=";"
-        Cuts rows that are strings into labels, without the blanks around them. None: a string is one label.
-
-    Returns
-    -------
-    DataFrame of shape (n, n_labels)
-        Integers; floats if there are unknown rows. **Mind that one unknown row changes what zeros mean**: by default
-        (`trust_zeros="auto"`) estimators then trust the zeros of all others.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.labels.bridges import labels_from_lists
-    >>> labels_from_lists([["cat", "dog"], [], ["dog"]])
-       cat  dog
-    0    1    1
-    1    0    0
-    2    0    1
-    >>> tags = pd.Series(["rain; wind", None, "snow"], index=["mon", "tue", "wed"])
-    >>> labels_from_lists(tags, labels=["snow", "rain", "wind", "hail"])
-         snow  rain  wind  hail
-    mon   0.0   1.0   1.0   0.0
-    tue   NaN   NaN   NaN   NaN
-    wed   1.0   0.0   0.0   0.0
-    """
-    rows = _read_lists(lists, separator)
-    names = lists.index if isinstance(lists, pd.Series) else pd.RangeIndex(len(rows))
-    names = names if index is None else _row_index(index, len(rows))
-    unknown = np.array([row is None for row in rows], dtype=bool)
-    lengths = np.array([0 if row is None else len(row) for row in rows], dtype=np.int64)
-    flat = np.empty(int(lengths.sum()), dtype=object)
-    flat[:] = [label for row in rows if row is not None for label in row]  # not np.array: labels may be tuples
-    row_of = np.repeat(np.arange(len(rows)), lengths)
-    try:
-        codes, found = pd.factorize(flat)
-    except TypeError as error:
-        raise TypeError(f"Labels must be names, which can be compared and hashed: {error}.") from None
-    if (codes < 0).any():
-        row = names[row_of[int(np.argmax(codes < 0))]]
-        raise ValueError(f"Row {row!r} lists a missing label. If nothing is known of a row, give None in place of it.")
-    columns = _sorted_names(found) if labels is None else _label_names(labels)
-    at = columns.get_indexer(pd.Index(found, dtype=object, tupleize_cols=False))
-    if (at < 0).any():
-        wrong = int(np.argmax(at < 0))
-        row = names[row_of[int(np.argmax(codes == wrong))]]
-        raise ValueError(
-            f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{_hint(found[wrong], columns)}"
-        )
-    table = np.zeros((len(rows), len(columns)), np.float64 if unknown.any() else np.int64)
-    table[row_of, at[codes]] = 1
-    if unknown.any():
-        table[unknown] = np.nan
-    return pd.DataFrame(table, index=names, columns=columns, copy=False)
-
-
-def _read_lists(lists: Any, separator: str | None) -> list[Any]:
-    """Return the rows as sequences of labels, None where nothing is known."""
-    is_table = isinstance(lists, np.ndarray) and lists.ndim > 1
-    if is_table or isinstance(lists, (pd.DataFrame, str, Mapping)) or sparse.issparse(lists):
-        raise TypeError(
-            f"lists must have a list of labels for each row, got a {type(lists).__name__}. A table of 0/1 is what "
-            "estimators take already; a dict of lists is read as pandas.Series(lists)."
-        )
-    if separator is not None and not (isinstance(separator, str) and separator):
-        raise ValueError(f"separator must be a string or None, got {separator!r}.")
-    return [_read_row(number, row, separator) for number, row in enumerate(lists)]
-
-
-def _read_row(number: int, row: Any, separator: str | None) -> Any:
-    if isinstance(row, (list, tuple, set, frozenset, pd.Series, pd.Index)):
-        return row
-    if isinstance(row, str):
-        if separator is None:
-            return [row]
-        return [name for part in row.split(separator) if (name := part.strip())]
-    if isinstance(row, np.ndarray) and row.ndim == 1:  # columns of lists in parquet files
-        return row.tolist()
-    if not isinstance(row, Iterable) and pd.isna(row):
-        return None
-    raise TypeError(f"Row number {number} is {row!r}, not a list of labels: write [{row!r}] if it is one label.")
-
-
-def _as_index(names: Any) -> pd.Index:
-    return names if isinstance(names, pd.Index) else pd.Index(list(names), tupleize_cols=False)
-
-
-def _row_index(index: Any, n: int) -> pd.Index:
-    names = _as_index(index)
-    if len(names) != n:
-        raise ValueError(f"index has {len(names)} names for {n} rows.")
-    return names
-
-
-def _sorted_names(found: np.ndarray) -> pd.Index:
-    try:
-        return _as_index(sorted(found))
-    except TypeError:  # names of several kinds
-        return _as_index(found)
-
-
-def _label_names(labels: Any) -> pd.Index:
-    if isinstance(labels, str):
-        raise TypeError(f"labels must be a list of names, got the string {labels!r}: write [{labels!r}].")
-    columns = _as_index(labels)
-    if not columns.is_unique:
-        raise ValueError(f"labels has {columns[columns.duplicated()][0]!r} twice; names must be unique.")
-    return columns
-
-
-def _hint(name: Any, known: Iterable[Any]) -> str:
-    close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else "."
 
 
 def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any = None) -> pd.Series:
@@ -180,33 +49,27 @@ def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any
     b            []
     dtype: object
     """
-    rows: pd.Index
-    columns: pd.Index
-    if isinstance(Y, pd.DataFrame):
-        rows, columns = Y.index, Y.columns
-        values = np.column_stack([_as_floats(column) for _, column in Y.items()]) if Y.shape[1] else np.empty(Y.shape)
-    else:
-        values = _as_floats(Y.toarray() if sparse.issparse(Y) else Y)
-        if values.ndim != 2:
-            raise ValueError(f"Y must have shape (n, n_labels), got {values.shape}.")
-        rows, columns = pd.RangeIndex(values.shape[0]), pd.RangeIndex(values.shape[1])
-    columns = columns if labels is None else _label_names(labels)
-    rows = rows if index is None else _row_index(index, len(values))
-    if len(columns) != values.shape[1]:
-        raise ValueError(f"labels has {len(columns)} names for the {values.shape[1]} columns of Y.")
-    unknown = np.isnan(values)
-    wrong = ~(unknown | (values == 0) | (values == 1))
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"Y must hold 0 and 1 only, but label {columns[column]!r} has {values[row, column]:g} in row {rows[row]!r}."
-            " Of probabilities, give those that count: lists_from_labels(proba > 0.5, ...)."
-        )
+    frame = isinstance(Y, pd.DataFrame)
+    rows = row_index(index, len(Y)) if index is not None else Y.index if frame else pd.RangeIndex(np.shape(Y)[0])
+    n_labels = np.shape(Y)[1] if np.ndim(Y) == 2 or sparse.issparse(Y) else None
+    if n_labels is None:
+        raise ValueError(f"Y must have shape (n, n_labels), got {np.shape(Y)}.")
+    columns = label_names(labels) if labels is not None else Y.columns if frame else pd.RangeIndex(n_labels)
+    if len(columns) != n_labels:
+        raise ValueError(f"labels has {len(columns)} names for the {n_labels} columns of Y.")
+    out = np.empty(len(rows), dtype=object)
+    if not n_labels or not len(rows):
+        out[:] = [[] for _ in rows]
+        return pd.Series(out, index=rows)
+    try:
+        targets = read_labels(Y)
+    except ValueError as error:
+        text = "Of probabilities, give those that count: lists_from_labels(proba > 0.5, ...)."
+        raise ValueError(f"{error} {text}") from None
     names = list(columns)
-    out = np.empty(len(values), dtype=object)
-    out[:] = [[names[label] for label in row] for row in _positives(values == 1)]
-    if len(columns):
-        out[unknown.all(axis=1)] = None
+    out[:] = [[names[label] for label in row] for row in _positives(targets.recorded)]
+    if targets.unknown is not None:
+        out[targets.unknown.all(axis=1)] = None
     return pd.Series(out, index=rows)
 
 
@@ -216,16 +79,6 @@ def _positives(table: np.ndarray) -> list[list[int]]:
     flat = label_of.tolist()
     ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(table)))]).tolist()
     return [flat[a:b] for a, b in pairwise(ends)]
-
-
-def _as_floats(values: Any) -> np.ndarray:
-    """Return numbers, NaN for whatever pandas takes for missing."""
-    if isinstance(values, pd.Series):
-        return values.to_numpy(dtype=float, na_value=np.nan)
-    array = np.asarray(values)
-    if array.dtype == object:
-        array = np.where(pd.isna(array), np.nan, array)
-    return array.astype(float)
 
 
 def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
@@ -348,8 +201,8 @@ def _given_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
     given = y[:, None] == np.asarray(classes)[None, :]
     if not given.any(axis=1).all():
         row = int(np.argmin(given.any(axis=1)))
-        hint = _hint(y[row], classes)
-        raise ValueError(f"Y has the class {y[row]!r} in row {row}, which the model does not know{hint}")
+        known = hint(y[row], classes)
+        raise ValueError(f"Y has the class {y[row]!r} in row {row}, which the model does not know{known}")
     return given
 
 

@@ -20,6 +20,7 @@ from sylvan._messages import warn_user
 from sylvan._validation import check_choice
 from sylvan.io import stored
 from sylvan.io.checks import check_names, require
+from sylvan.labels.lists import labels_from_lists
 from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
@@ -208,7 +209,7 @@ def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(float), np.nan)
     elif _lists_labels(y):
-        y = table_of_lists(y)
+        y = labels_from_lists(y)
     columns = y.columns if isinstance(y, pd.DataFrame) else None
     if sparse.issparse(y):
         return replace(_read_sparse(y, unknown_label), index=index)
@@ -298,13 +299,6 @@ def _lists_labels(y: Any) -> bool:
         isinstance(first, (list, tuple))
         and (len({len(row) for row in y if hasattr(row, "__len__")}) > 1 or any(isinstance(v, str) for v in first))
     )
-
-
-def table_of_lists(lists: Any) -> pd.DataFrame:
-    """Return lists of labels as a table: names that occur, sorted; a row of None is unknown."""
-    from sylvan.labels.bridges import labels_from_lists  # noqa: PLC0415 (it reads tables, too)
-
-    return labels_from_lists(lists)
 
 
 def _read_words(values: np.ndarray) -> np.ndarray:
