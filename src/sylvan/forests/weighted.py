@@ -168,6 +168,7 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         self.n_features_in_ = forest.n_features_in_
         self.feature_importances_ = forest.feature_importances_
         self.oos_proba_ = self._form.proba(self.oos_proba_[:, None])
+        _ = self._weighted  # now, so that predicting changes nothing
 
     def _check_forest(self) -> BaseForest:
         if isinstance(self.forest, type):

@@ -3,10 +3,13 @@
 from dataclasses import KW_ONLY
 from typing import Any
 
+from sylvan._docs import documented
 from sylvan.bench.baselines.estimator import parameters
 from sylvan.forests import RandomForest
+from sylvan.forests.forest import PARAMETERS
 
 
+@documented(PARAMETERS)
 @parameters
 class RFPCT(RandomForest):
     """Random forest of predictive clustering trees, which predict all labels together.
@@ -19,7 +22,6 @@ class RFPCT(RandomForest):
     ----------
     n_trees : int, default=100
         Number of trees. 100 in the LCForest paper, 500 in the iMLDF paper.
-    max_features, max_depth, min_samples_leaf, n_jobs, random_state : as in `RandomForest`
 
     Attributes
     ----------

@@ -90,6 +90,7 @@ class StrictLabelComplement(FrequencyImputer):
         """Round the bound down (Eq. 7); 1e-9 forgives that 3 / 0.3 is not quite 10."""
         return replace(state, bound=np.floor(np.asarray(state.bound) + 1e-9))
 
-    def _check(self) -> None:
-        super()._check()
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that cannot work."""
+        super().check_parameters()
         check_choice("threshold_on", self.threshold_on, ("proba", "scaled"))
