@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_number
+from sylvan._validation import check_number, keep
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
 
@@ -88,9 +88,7 @@ class Calibration(BaseEstimator):
     """
 
     def __init__(self, *, own_share: float = 0.5, towards_mcc: float = 0.5, separate_rates: bool = True) -> None:
-        self.own_share = own_share
-        self.towards_mcc = towards_mcc
-        self.separate_rates = separate_rates
+        keep(self, locals())
 
     def fit(self, recorded: Any, proba: Any, frequency: Any, interval: Any = None) -> "Calibration":
         """Find a, b, d and the threshold.

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_number, check_proba
+from sylvan._validation import check_number, check_proba, keep
 from sylvan.io import stored
 from sylvan.kernels.binormal import binormal_likelihood
 from sylvan.labels.state import Frequency
@@ -98,9 +98,7 @@ class BinormalFrequency(BaseEstimator):
     uses_proba: ClassVar[bool] = True
 
     def __init__(self, *, within: Any = None, trust: float = 0.7, level: float = 0.9) -> None:
-        self.within = within
-        self.trust = trust
-        self.level = level
+        keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label with its interval, NaN for a label without positives, and why labels share it or not.

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 
-from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number
+from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number, keep
 from sylvan.io import stored
 from sylvan.kernels.tice import estimate_frequency
 from sylvan.labels.state import Frequency
@@ -101,16 +101,7 @@ class TIcE(BaseEstimator):
         scale: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.max_bepp = max_bepp
-        self.max_splits = max_splits
-        self.min_t = min_t
-        self.n_folds = n_folds
-        self.n_iter = n_iter
-        self.delta = delta
-        self.n_bins = n_bins
-        self.promising_only = promising_only
-        self.scale = scale
-        self.random_state = random_state
+        keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label, NaN for a label that no row has.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sylvan._validation import check_choice
+from sylvan._validation import check_choice, keep
 from sylvan.io import stored
 from sylvan.labels.contracts import FrequencyEstimator
 from sylvan.labels.frequency.rates import OutOfBagPercentile
@@ -50,9 +50,7 @@ class StrictLabelComplement(FrequencyImputer):
     about_bound = "recorded and imputed positives together never pass it, rounded down"
 
     def __init__(self, frequency: Any = None, *, threshold: float = 0.5, threshold_on: str = "proba") -> None:
-        self.frequency = frequency
-        self.threshold = threshold
-        self.threshold_on = threshold_on
+        keep(self, locals())
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Impute the best ranked candidates of each label that is not frozen (Eqs. 1, 7, 8)."""
