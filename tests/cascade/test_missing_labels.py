@@ -105,7 +105,7 @@ class Eager(KeepLabels):
     """An imputer that wants every cell to be 1, and then none."""
 
     def step(self, state, probas):
-        return state.advance(np.full(state.observed.shape, state.layer == 0), state.active)
+        return state.advance(np.full(state.recorded.shape, state.layer == 0), state.active)
 
 
 def test_no_imputer_can_fill_or_clear_what_was_observed():

@@ -198,7 +198,7 @@ class Plain(BaseEstimator):
         return state.advance(state.candidates, state.active)
 
     def frequency_in(self, trained, after):
-        return np.ones(trained.observed.shape[1])
+        return np.ones(trained.recorded.shape[1])
 
     def accept(self, state, probas):
         return np.ones(probas.shape[1:], bool)

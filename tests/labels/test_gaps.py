@@ -275,7 +275,7 @@ def test_a_label_recorded_in_a_part_of_the_rows():
     observed[500:, 2] = False
     n_seen = observed[:, 2].sum()
     (doubt,) = doubts(proba, observed)
-    assert doubt.startswith("Label 'l2' is observed 0 times in rows 500 to 999 (numbered from 0; 500 in all), where")
+    assert doubt.startswith("Label 'l2' is recorded 0 times in rows 500 to 999 (numbered from 0; 500 in all), where")
     assert f"and {n_seen} times elsewhere" in doubt
     assert doubts(proba, observed, names=["a", "b", 7, "c", "d"])[0].startswith("Label '7' is")
 
@@ -322,13 +322,13 @@ def test_a_gap_of_rows_covers_those_of_its_labels_only():
     assert rows.startswith("Rows 800 to 999 (numbered from 0; 200 in all) have 0 labels, where")
     due = expect_labels(proba, observed)[800:].sum()
     assert f"about {due:.0f}. Did" in rows  # that label included
-    assert label.startswith("Label 'l0' is observed 0 times in rows 0 to 399 (numbered from 0; 400 in all)")
+    assert label.startswith("Label 'l0' is recorded 0 times in rows 0 to 399 (numbered from 0; 400 in all)")
     observed[:400, 0] = rng.random(400) < proba[:400, 0]
     observed[:200], observed[800:] = False, rng.random((200, 12)) < proba[800:]
     observed[600:, 0] = False
     rows, label = doubts(proba, observed)
     assert rows.startswith("Rows 0 to 199 ")
-    assert label.startswith("Label 'l0' is observed 0 times in rows 600 to 999 (numbered from 0; 400 in all)")
+    assert label.startswith("Label 'l0' is recorded 0 times in rows 600 to 999 (numbered from 0; 400 in all)")
 
 
 def test_many_labels_are_listed_in_brief():

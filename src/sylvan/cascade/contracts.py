@@ -42,7 +42,7 @@ class LayerRecord(NamedTuple):
     Attributes
     ----------
     layer : number of the layer, from 1
-    score : measure of its out-of-sample probabilities against the observed labels
+    score : measure of its out-of-sample probabilities against the recorded labels
     greater_is_better : direction of the measure
     imputed : cells that are filled after the layer
     active : labels that may still be imputed

@@ -133,7 +133,7 @@ def _grow_folds(
     """Grow a layer of each fold's cascade; return them, and what they say of the rows they have never seen."""
     endless = replace(plan, length=FixedLength(), describe=False)
     grown = []
-    judged = np.full((learners[0].X.shape[0], folds[0].state.observed.shape[1]), np.nan)
+    judged = np.full((learners[0].X.shape[0], folds[0].state.recorded.shape[1]), np.nan)
     for rows, fold in zip(learners, folds):
         stage, passed, _ = grow_layer(endless, rows, fold.passed, fold.state, history, seed)
         judged[fold.held] = stage.proba[fold.held]
@@ -270,16 +270,16 @@ def representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarr
 
 
 def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
-    """Measure probabilities against the observed labels; unknown cells are left out where other zeros are trusted.
+    """Measure probabilities against the recorded labels; unknown cells are left out where other zeros are trusted.
 
     Measures by row need every cell and take unknown ones for negatives.
     """
-    known = state.observed | ~state.candidates
-    if measure.kind == "row" or known.all() or not (known & ~state.observed).any():
-        return measure(state.observed, proba)
+    known = state.recorded | ~state.candidates
+    if measure.kind == "row" or known.all() or not (known & ~state.recorded).any():
+        return measure(state.recorded, proba)
     if measure.kind == "pooled":
-        return measure(state.observed[known], proba[known])
+        return measure(state.recorded[known], proba[known])
     labels = [j for j in range(known.shape[1]) if known[:, j].any()]
-    values = [measure(state.observed[known[:, j], j], proba[known[:, j], j]) for j in labels]
+    values = [measure(state.recorded[known[:, j], j], proba[known[:, j], j]) for j in labels]
     defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")

@@ -48,7 +48,7 @@ def _calibrate(calibration: Calibrator, trained: LabelState, after: LabelState, 
     frequency, interval = after.frequency, None
     if frequency is not None and frequency.low is not None and frequency.high is not None:
         interval = np.nan_to_num(frequency.low), np.nan_to_num(frequency.high, nan=1.0)
-    calibration.fit(trained.observed, proba, after.counts.known_frequency, interval)
+    calibration.fit(trained.recorded, proba, after.counts.known_frequency, interval)
 
 
 def make_findings(
@@ -56,7 +56,7 @@ def make_findings(
 ) -> Findings:
     """Return what was found of the training rows; the last layer was told the share `frequency` of all positives."""
     if decider.calibration is None:
-        present = missing = _bent(last.proba, frequency, last.trained.observed.sum(axis=0))
+        present = missing = _bent(last.proba, frequency, last.trained.recorded.sum(axis=0))
     else:
         present = decider.present(last.proba)
         missing = decider.missing(present)

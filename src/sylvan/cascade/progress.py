@@ -110,7 +110,7 @@ class Progress:
         """Sum up."""
         line, state = f"kept {n_layers} of {n_grown} layers", last.after
         if _imputes(last):
-            line += f"; {int(state.imputed.sum())} labels imputed to {int(state.observed.sum())} recorded"
+            line += f"; {int(state.imputed.sum())} labels imputed to {int(state.recorded.sum())} recorded"
         if state.frequency is not None and state.frequency.usable.any():
             known = np.round(state.frequency.value[state.frequency.usable], 2)
             shares = f"{known.min():.2f}" + (f" to {known.max():.2f}" if known.max() > known.min() else "")

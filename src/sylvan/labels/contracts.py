@@ -32,7 +32,7 @@ class LabelImputer(Protocol):
     def begin(
         self,
         X: Any,
-        observed: np.ndarray,
+        recorded: np.ndarray,
         candidates: np.ndarray | None = None,
         random_state: Any = None,
         label_names: Sequence[Any] | None = None,

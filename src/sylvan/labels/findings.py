@@ -116,7 +116,7 @@ class Findings:
     columns: pd.Index | None = None
 
     def _check_stored(self) -> None:
-        n, n_labels = shape = self.state.observed.shape
+        n, n_labels = shape = self.state.recorded.shape
         require(n_labels == self.form.n_labels == len(self.counts.n_recorded), "There are other labels.")
         for name in ("proba", "present", "missing"):
             check_proba(name, getattr(self, name), shape)
@@ -138,7 +138,7 @@ class Findings:
     @property
     def recorded(self) -> np.ndarray:
         """Recorded labels, (n, n_labels) bool."""
-        return self.state.observed
+        return self.state.recorded
 
     @property
     def frequency(self) -> pd.DataFrame | None:
@@ -162,7 +162,7 @@ class Findings:
     @property
     def trusts_zeros(self) -> bool:
         """Whether some zeros are known to be absent, so that only the other cells may be positive."""
-        return not (self.state.observed | self.state.candidates).all()
+        return not (self.state.recorded | self.state.candidates).all()
 
     @property
     def rows(self) -> pd.Index:
@@ -237,7 +237,7 @@ class Findings:
     @property
     def nbytes(self) -> int:
         """Memory that the findings take, apart from names of rows."""
-        state = (self.state.observed, self.state.current, self.state.candidates, self.state.since)
+        state = (self.state.recorded, self.state.current, self.state.candidates, self.state.since)
         distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing)}
         return sum(distinct.values())
 

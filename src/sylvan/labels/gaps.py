@@ -38,7 +38,7 @@ def doubt_missing_at_random(model: Any) -> list[str]:
     """Say what speaks against labels that are missing at random.
 
     Methods for weak labels assume that a positive label is missing with a chance that does not depend on the row. This
-    looks for three ways in which labels are recorded otherwise, by comparing the observed labels with what the model's
+    looks for three ways in which labels are recorded otherwise, by comparing the recorded labels with what the model's
     out-of-sample probabilities lead to expect:
 
     - rows: a stretch of the file has far fewer labels than expected (recording began late, paused or stopped);
@@ -58,10 +58,10 @@ def doubt_missing_at_random(model: Any) -> list[str]:
 
     Notes
     -----
-    What cannot be seen. The probabilities are learned from the observed labels, so the forest takes a recording habit
+    What cannot be seen. The probabilities are learned from the recorded labels, so the forest takes a recording habit
     that features explain (only one hospital reports, and a column names it) for the truth: nothing is left over to be
     seen. Gaps much shorter than a twentieth of the file are not found, of several gaps that concern all labels the
-    clearest is named, and a rare label (fewer than about 25 observed) can lack in half of the file by chance. Where
+    clearest is named, and a rare label (fewer than about 25 recorded) can lack in half of the file by chance. Where
     rows have one label each, missing rows and missing labels are the same thing.
 
     What looks alike. A file that is sorted by a label that features hardly explain looks as if the label had been
@@ -105,40 +105,40 @@ def doubt_missing_at_random(model: Any) -> list[str]:
     Rows 1258 to 1796 (numbered from 0; 539 in all) have 0 labels
     """
     found: Findings = model.labels_
-    observed, proba = found.recorded, found.proba
-    if found.trusts_zeros or len(observed) < N_BLOCKS or not observed.any():
+    recorded, proba = found.recorded, found.proba
+    if found.trusts_zeros or len(recorded) < N_BLOCKS or not recorded.any():
         return []
-    expected = expect_labels(proba, observed)
-    in_labels, in_rows = find_gaps(observed, expected)
+    expected = expect_labels(proba, recorded)
+    in_labels, in_rows = find_gaps(recorded, expected)
     names = _Names(found.rows, found.label_names)
     doubts = []
     if in_rows:  # it explains much of what else would be found, so the other questions are about the other rows
         doubts.append(names.say_rows(in_rows))
-        others = np.r_[0 : in_rows.start, in_rows.stop : len(observed)]
-        observed, names = observed[others], names.of(others)
-        expected = expect_labels(proba[others], observed)
-        in_labels, _ = find_gaps(observed, expected)
+        others = np.r_[0 : in_rows.start, in_rows.stop : len(recorded)]
+        recorded, names = recorded[others], names.of(others)
+        expected = expect_labels(proba[others], recorded)
+        in_labels, _ = find_gaps(recorded, expected)
     doubts += names.say_labels(in_labels)
-    labelled = share_labelled(observed, expected)
+    labelled = share_labelled(recorded, expected)
     if labelled < LABELLED_ROWS:
-        doubts.append(_say_empty(observed, expected, labelled, in_rows))
+        doubts.append(_say_empty(recorded, expected, labelled, in_rows))
     return doubts
 
 
-def expect_labels(proba: np.ndarray, observed: np.ndarray, n_bins: int = 20) -> np.ndarray:
-    """Return how many observed labels (0 to 1) each cell should have, from probabilities of any scale.
+def expect_labels(proba: np.ndarray, recorded: np.ndarray, n_bins: int = 20) -> np.ndarray:
+    """Return how many recorded labels (0 to 1) each cell should have, from probabilities of any scale.
 
-    Models that impute are trained on more labels than were observed, and forests are unsure of what is certain. So
-    probabilities are scaled, label by label and in bins of similar ones, to the number of labels observed there.
+    Models that impute are trained on more labels than were recorded, and forests are unsure of what is certain. So
+    probabilities are scaled, label by label and in bins of similar ones, to the number of labels recorded there.
     """
-    n_labels = observed.shape[1]
+    n_labels = recorded.shape[1]
     bins = np.minimum(np.sqrt(np.clip(proba, 0.0, 1.0)) * n_bins, n_bins - 1).astype(np.intp)  # finer where rare
     bins += n_bins * np.arange(n_labels)
     said = np.bincount(bins.ravel(), proba.ravel(), n_labels * n_bins)
-    seen = np.bincount(bins.ravel(), observed.ravel().astype(float), n_labels * n_bins)
-    overall = np.repeat(_ratio(observed.sum(axis=0), proba.sum(axis=0)), n_bins)
+    seen = np.bincount(bins.ravel(), recorded.ravel().astype(float), n_labels * n_bins)
+    overall = np.repeat(_ratio(recorded.sum(axis=0), proba.sum(axis=0)), n_bins)
     expected = np.minimum(proba * ((seen + overall) / (said + 1.0))[bins], 1.0)  # a bin of few follows the others
-    return np.minimum(expected * _ratio(observed.sum(axis=0), expected.sum(axis=0)), 1.0)
+    return np.minimum(expected * _ratio(recorded.sum(axis=0), expected.sum(axis=0)), 1.0)
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
@@ -148,10 +148,10 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------ along the file
 
 
-def find_gaps(observed: np.ndarray, expected: np.ndarray) -> tuple[dict[int, Gap], Gap | None]:
+def find_gaps(recorded: np.ndarray, expected: np.ndarray) -> tuple[dict[int, Gap], Gap | None]:
     """Return for single labels (by number) the stretch that lacks them, and the stretch that lacks all the others."""
-    n_labels = observed.shape[1]
-    stretches = _Stretches(observed, expected)
+    n_labels = recorded.shape[1]
+    stretches = _Stretches(recorded, expected)
     in_labels = stretches.lacking_a_label()
     if 2 * len(in_labels) > n_labels:  # not a matter of single labels
         in_labels = {}
@@ -162,15 +162,15 @@ def find_gaps(observed: np.ndarray, expected: np.ndarray) -> tuple[dict[int, Gap
 class _Stretches:
     """All stretches of the file that begin and end at its twentieths, the whole file apart, and what they contain."""
 
-    def __init__(self, observed: np.ndarray, expected: np.ndarray) -> None:
-        self.edges = np.linspace(0, len(observed), N_BLOCKS + 1).round().astype(int)
+    def __init__(self, recorded: np.ndarray, expected: np.ndarray) -> None:
+        self.edges = np.linspace(0, len(recorded), N_BLOCKS + 1).round().astype(int)
         first, last = np.triu_indices(N_BLOCKS + 1, 1)
         part = last - first < N_BLOCKS
         self.first, self.last = first[part], last[part]
-        self.seen_blocks, self.due_blocks = _by_block(self.edges, observed), _by_block(self.edges, expected)
+        self.seen_blocks, self.due_blocks = _by_block(self.edges, recorded), _by_block(self.edges, expected)
         self.seen, self.due = self._sums(self.seen_blocks), self._sums(self.due_blocks)
         self.total = self.seen_blocks.sum(axis=0)
-        self.spread = spread_of_rows(observed, expected)
+        self.spread = spread_of_rows(recorded, expected)
 
     def _sums(self, blocks: np.ndarray) -> np.ndarray:
         """Return the sums of all stretches, (n_stretches, n_labels)."""
@@ -235,9 +235,9 @@ def chance_of_so_few(seen: Any, total: Any, due: Any, spread: float = 1.0) -> np
     return np.where(seen < total, betainc(np.maximum(total - seen, 1e-9), seen + 1.0, 1.0 - share), 1.0)
 
 
-def spread_of_rows(observed: np.ndarray, expected: np.ndarray) -> float:
+def spread_of_rows(recorded: np.ndarray, expected: np.ndarray) -> float:
     """Return how much more the number of labels of a row varies than if labels were independent, at least 1."""
-    left = observed.sum(axis=1) - expected.sum(axis=1)
+    left = recorded.sum(axis=1) - expected.sum(axis=1)
     return float(max(1.0, (left**2).sum() / max((expected * (1.0 - expected)).sum(), 1.0)))
 
 
@@ -249,13 +249,13 @@ def empty_by_chance(expected: np.ndarray, labelled: float = 1.0) -> np.ndarray:
     return 1.0 - labelled + labelled * np.prod(1.0 - np.minimum(expected / labelled, 1.0), axis=1)
 
 
-def share_labelled(observed: np.ndarray, expected: np.ndarray) -> float:
+def share_labelled(recorded: np.ndarray, expected: np.ndarray) -> float:
     """Return the share of rows that somebody labelled: 1 if there are no more empty rows than chance can explain.
 
     Otherwise the share that leaves as many rows empty as there are. Labels that avoid each other, as classes do, leave
     fewer rows empty than independent ones; those that come together, more: 0.95 needs no other reason.
     """
-    n_empty = int((~observed.any(axis=1)).sum())
+    n_empty = int((~recorded.any(axis=1)).sum())
     by_chance = empty_by_chance(expected)
     if n_empty - by_chance.sum() <= -ndtri(CHANCE) * np.sqrt((by_chance * (1.0 - by_chance)).sum()):
         return 1.0
@@ -302,7 +302,7 @@ class _Names:
             gap = gaps[j]
             elsewhere = _count(gap.total - gap.seen, "time")
             sentences.append(
-                f"Label {str(self.labels[j])!r} is observed {_count(gap.seen, 'time')} in r{self.say_where(gap)}, "
+                f"Label {str(self.labels[j])!r} is recorded {_count(gap.seen, 'time')} in r{self.say_where(gap)}, "
                 f"where their features lead to expect about {gap.expected:.0f}, and {elsewhere} elsewhere. Was it "
                 "recorded in a part of the rows only? Then learn it from that part. If the file is sorted by it, "
                 "there is nothing to worry about."
@@ -313,8 +313,8 @@ class _Names:
         return sentences
 
 
-def _say_empty(observed: np.ndarray, expected: np.ndarray, labelled: float, gap: Gap | None) -> str:
-    n, n_empty = len(observed), int((~observed.any(axis=1)).sum())
+def _say_empty(recorded: np.ndarray, expected: np.ndarray, labelled: float, gap: Gap | None) -> str:
+    n, n_empty = len(recorded), int((~recorded.any(axis=1)).sum())
     of = f"the other {n} rows" if gap else f"{n} rows"
     return (
         f"{n_empty} of {of} have no label, where about {empty_by_chance(expected).sum():.0f} were to be expected if "

@@ -117,7 +117,7 @@ class LabelState:
 
     Attributes
     ----------
-    observed : (n, n_labels) bool, the recorded positives; never changes
+    recorded : (n, n_labels) bool, the recorded positives; never changes
     current : (n, n_labels) bool, what the next layer learns: recorded positives and imputed ones
     candidates : (n, n_labels) bool, cells that may be imputed
     since : (n, n_labels) int16, the layer at which a cell was first imputed, 0 if never
@@ -128,7 +128,7 @@ class LabelState:
     label_names : what labels are called, or None
     """
 
-    observed: np.ndarray
+    recorded: np.ndarray
     current: np.ndarray
     candidates: np.ndarray
     since: np.ndarray
@@ -144,7 +144,7 @@ class LabelState:
                 value.flags.writeable = False
 
     def _check_stored(self) -> None:
-        shape = check_array("observed", self.observed, bool, (None, None)).shape
+        shape = check_array("recorded", self.recorded, bool, (None, None)).shape
         check_array("current", self.current, bool, shape)
         check_array("candidates", self.candidates, bool, shape)
         check_array("since", self.since, np.int16, shape, 0)
@@ -157,17 +157,17 @@ class LabelState:
 
     @classmethod
     def start(
-        cls, observed: np.ndarray, candidates: np.ndarray | None = None, label_names: Sequence[Any] | None = None
+        cls, recorded: np.ndarray, candidates: np.ndarray | None = None, label_names: Sequence[Any] | None = None
     ) -> "LabelState":
         """Return the state before layer 1: all zeros are candidates unless told otherwise, nothing is imputed.
 
         A label without a positive, or without a candidate, is inactive.
         """
-        observed = np.array(observed, dtype=bool)
-        candidates = ~observed if candidates is None else np.asarray(candidates, dtype=bool) & ~observed
-        active = np.logical_and(observed.any(axis=0), candidates.any(axis=0))
-        since = np.zeros(observed.shape, np.int16)
-        return cls(observed, observed, candidates, since, active, label_names=label_names)
+        recorded = np.array(recorded, dtype=bool)
+        candidates = ~recorded if candidates is None else np.asarray(candidates, dtype=bool) & ~recorded
+        active = np.logical_and(recorded.any(axis=0), candidates.any(axis=0))
+        since = np.zeros(recorded.shape, np.int16)
+        return cls(recorded, recorded, candidates, since, active, label_names=label_names)
 
     def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
         """Return the state after a layer: `imputed` cells are filled, as far as they are candidates.
@@ -178,20 +178,20 @@ class LabelState:
         layer = self.layer + 1
         since = np.where(imputed & (self.since == 0), np.int16(layer), self.since)
         return replace(
-            self, current=self.observed | imputed, since=since, active=self.active & active, layer=layer, **estimates
+            self, current=self.recorded | imputed, since=since, active=self.active & active, layer=layer, **estimates
         )
 
-    def of_all_rows(self, used: np.ndarray | None, observed: np.ndarray, candidates: np.ndarray) -> "LabelState":
+    def of_all_rows(self, used: np.ndarray | None, recorded: np.ndarray, candidates: np.ndarray) -> "LabelState":
         """Return the state of these rows among all: the others stay as they were recorded."""
         if used is None:
             return self
-        current, since = observed.copy(), np.zeros(observed.shape, np.int16)
+        current, since = recorded.copy(), np.zeros(recorded.shape, np.int16)
         current[used], since[used] = self.current, self.since
-        return replace(self, observed=observed, current=current, candidates=candidates, since=since)
+        return replace(self, recorded=recorded, current=current, candidates=candidates, since=since)
 
     def estimated(self, estimator: Any, *, X: Any = None, **given: Any) -> "LabelState":
         """Return the state with the frequency that an estimator finds in X or `proba`."""
-        found = estimator.estimate(X, named_labels(self.observed, self.label_names), **given)
+        found = estimator.estimate(X, named_labels(self.recorded, self.label_names), **given)
         if not isinstance(found, Frequency):
             raise TypeError(f"{type(estimator).__name__}.estimate must return a sylvan.labels.state.Frequency.")
         value, low, high = (None if part is None else np.array(part, dtype=float) for part in found[:3])
@@ -201,13 +201,13 @@ class LabelState:
     @property
     def imputed(self) -> np.ndarray:
         """Cells that are filled now, (n, n_labels) bool."""
-        return self.current & ~self.observed
+        return self.current & ~self.recorded
 
     @property
     def counts(self) -> LabelCounts:
         """Numbers by label."""
-        observed, candidates = self.observed.sum(axis=0), self.candidates.sum(axis=0)
-        return LabelCounts(len(self.observed), observed, candidates, self.active, self.frequency)
+        recorded, candidates = self.recorded.sum(axis=0), self.candidates.sum(axis=0)
+        return LabelCounts(len(self.recorded), recorded, candidates, self.active, self.frequency)
 
 
 def named_labels(labels: np.ndarray, names: Sequence[Any] | None) -> Any:

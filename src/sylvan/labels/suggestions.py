@@ -116,12 +116,12 @@ def _find(names: pd.Index, wanted: pd.Index, what: str) -> np.ndarray:
     return at
 
 
-def hide_some(observed: np.ndarray, rate: float, random_state: np.random.RandomState) -> np.ndarray:
-    """Return which observed positives to hide: a share of each label's, at least one where two or more are there."""
+def hide_some(recorded: np.ndarray, rate: float, random_state: np.random.RandomState) -> np.ndarray:
+    """Return which recorded positives to hide: a share of each label's, at least one where two or more are there."""
     check_number("rate", rate, 0.0, 1.0, open_low=True)
-    hidden = np.zeros_like(observed)
-    for j in range(observed.shape[1]):
-        positives = random_state.permutation(np.flatnonzero(observed[:, j]))
+    hidden = np.zeros_like(recorded)
+    for j in range(recorded.shape[1]):
+        positives = random_state.permutation(np.flatnonzero(recorded[:, j]))
         n_hidden = min(max(round(rate * len(positives)), 1), len(positives) - 1)
         hidden[positives[: max(n_hidden, 0)], j] = True
     return hidden

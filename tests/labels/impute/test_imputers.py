@@ -569,13 +569,13 @@ def test_invariants(imputer, case):
     first = states[0]
     assert first.layer == 0
     assert not first.imputed.any()
-    np.testing.assert_array_equal(first.observed, case.observed)
+    np.testing.assert_array_equal(first.recorded, case.observed)
     np.testing.assert_array_equal(first.candidates, case.allowed)
     learnable = case.observed.any(axis=0) & case.allowed.any(axis=0)
     since = np.zeros(case.observed.shape, int)
     for number, (before, after) in enumerate(pairwise(states), start=1):
         assert after.layer == number
-        np.testing.assert_array_equal(after.observed, case.observed)
+        np.testing.assert_array_equal(after.recorded, case.observed)
         np.testing.assert_array_equal(after.candidates, case.allowed)
         assert (after.current >= case.observed).all()
         assert (after.imputed <= case.allowed).all()
@@ -868,7 +868,7 @@ def test_a_state_takes_candidates_only_and_remembers_when():
     assert first.imputed.astype(int).tolist() == [[0, 1], [1, 0], [0, 0]]
     assert first.active.tolist() == [True, False]
     second = first.advance(nothing, np.array([True, True]))
-    assert second.current.tolist() == second.observed.tolist()
+    assert second.current.tolist() == second.recorded.tolist()
     assert second.active.tolist() == [True, False]
     third = second.advance(everything, np.array([True, True]), bound=np.array([1.0, 2.0]))
     assert third.since.tolist() == [[0, 1], [1, 0], [0, 0]]

@@ -100,7 +100,7 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
     lines = []
     for j, name in enumerate(fitted.label_names):
         line: dict[str, Any] = {"label": str(name), "state": "not recorded"}
-        if labels.observed[at, j]:
+        if labels.recorded[at, j]:
             line["state"] = "recorded"
         elif labels.current[at, j]:
             line["state"] = "imputed"
@@ -109,7 +109,7 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
         if model.calibration_ is None:  # otherwise nothing is filled in between layers
             line["layer"] = int(labels.since[at, j]) or None
         # A recorded label is believed; what a calibrated model says of its cell is what it would say of a zero.
-        certain = model.calibration_ is not None and labels.observed[at, j]
+        certain = model.calibration_ is not None and labels.recorded[at, j]
         present = 1.0 if certain else float(fitted.missing[at, j])
         line |= {"out_of_sample": float(proba[j]), "probability": present}
         lines.append(line)

@@ -32,7 +32,7 @@ def describe_data(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     unknown = None if given.Y is None else unknown_cells(found, given.Y)
     if given.Y is not None and unknown is None:
         page.warn("The label table given for this page is not the one that the model was fitted with.")
-    empty = int((~found.state.observed.any(axis=1)).sum())
+    empty = int((~found.state.recorded.any(axis=1)).sum())
     return {"features": features, "unknown": unknown, "empty": empty, "table": _counts_table(found, unknown)}
 
 

@@ -51,11 +51,11 @@ class OutOfBagPercentile(BaseEstimator):
         probabilities by models that did not see the row. Cells with NaN are left out. X and random_state are ignored.
         """
         check_number("percentile", self.percentile, 0.0, 100.0)
-        observed = read_labels(Y).recorded
-        proba = check_proba("OutOfBagPercentile", proba, observed.shape)
-        c = np.full(observed.shape[1], np.nan)
+        recorded = read_labels(Y).recorded
+        proba = check_proba("OutOfBagPercentile", proba, recorded.shape)
+        c = np.full(recorded.shape[1], np.nan)
         for label, column in enumerate(proba.T):
-            known = column[observed[:, label] & ~np.isnan(column)]
+            known = column[recorded[:, label] & ~np.isnan(column)]
             if len(known):
                 c[label] = np.percentile(known, self.percentile)
         return Frequency(np.where(c > 0.0, c, np.nan))
@@ -149,18 +149,18 @@ class TopRate(BaseEstimator):
         Y (n, n_labels) is 1 where a label was recorded; `proba` holds out-of-sample probabilities. Others are ignored.
         """
         check_integer("min_rows", self.min_rows, 1)
-        observed = read_labels(Y).recorded
-        proba = check_proba("TopRate", proba, observed.shape)
+        recorded = read_labels(Y).recorded
+        proba = check_proba("TopRate", proba, recorded.shape)
         if self.pooled:
-            rates = np.full(observed.shape[1], self._best_rate(observed.ravel(), proba.ravel()))
+            rates = np.full(recorded.shape[1], self._best_rate(recorded.ravel(), proba.ravel()))
         else:
-            rates = np.array([self._best_rate(y, p) for y, p in zip(observed.T, proba.T)])
-        return Frequency(np.where(observed.any(axis=0), rates, np.nan))
+            rates = np.array([self._best_rate(y, p) for y, p in zip(recorded.T, proba.T)])
+        return Frequency(np.where(recorded.any(axis=0), rates, np.nan))
 
-    def _best_rate(self, observed: np.ndarray, proba: np.ndarray) -> float:
+    def _best_rate(self, recorded: np.ndarray, proba: np.ndarray) -> float:
         order = np.argsort(-proba, kind="stable")
         ranked = proba[order]
-        rate = np.cumsum(observed[order]) / np.arange(1, len(order) + 1)
+        rate = np.cumsum(recorded[order]) / np.arange(1, len(order) + 1)
         whole = np.append(ranked[1:] != ranked[:-1], True)  # rows of one probability stay together
         whole[: min(self.min_rows, len(order)) - 1] = False
         return float(rate[whole].max())

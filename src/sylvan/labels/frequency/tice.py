@@ -114,18 +114,18 @@ class TIcE(BaseEstimator):
     def results(self, X: Any, Y: Any, random_state: Any = None) -> list[TIcEResult]:
         """Return all that was found, label by label; parameters as in `estimate`."""
         self._check_parameters()
-        observed = read_labels(Y).recorded
+        recorded = read_labels(Y).recorded
         if X is None:
             raise ValueError("TIcE estimates from features: X is needed, got None.")
         holder = NameHolder()
         X = check_features(holder, X, reset=True)
-        check_consistent_length(X, observed)
+        check_consistent_length(X, recorded)
         rng = check_random_state(random_state if self.random_state is None else self.random_state)
-        n = len(observed)
+        n = len(recorded)
         n_folds = min(self.n_folds, n)
         fold = (rng.permutation(n) % n_folds).astype(np.uint8)
         codes = _bin_columns(X, self.n_bins, self.scale, getattr(holder, "feature_names_in_", None))
-        return [self._search(codes, labelled, fold, n_folds) for labelled in observed.T]
+        return [self._search(codes, labelled, fold, n_folds) for labelled in recorded.T]
 
     def _search(self, codes: np.ndarray, labelled: np.ndarray, fold: np.ndarray, n_folds: int) -> TIcEResult:
         rate = float(labelled.mean())

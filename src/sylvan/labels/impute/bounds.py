@@ -25,7 +25,7 @@ def with_bound(state: LabelState) -> LabelState:
     Labels without a usable estimate become inactive.
     """
     c, usable = frequency_of(state).value, frequency_of(state).usable
-    n_recorded = state.observed.sum(axis=0)
+    n_recorded = state.recorded.sum(axis=0)
     most = n_recorded + state.candidates.sum(axis=0)
     implied = np.divide(n_recorded, c, out=np.full(len(c), np.nan), where=usable)
     bound = np.where(usable, np.clip(implied, n_recorded, most), n_recorded)
@@ -41,18 +41,18 @@ class FrequencyImputer(BaseEstimator):
     threshold: float
 
     def begin(
-        self, X: Any, observed: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
+        self, X: Any, recorded: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
     ) -> LabelState:
         """Return the state before layer 1; its frequency is known unless the estimator waits for probabilities."""
         self.check_parameters()
-        state, estimator = LabelState.start(observed, candidates, label_names), self._estimator()
+        state, estimator = LabelState.start(recorded, candidates, label_names), self._estimator()
         if estimator.uses_proba:
             return state
         return self._settle(with_bound(state.estimated(estimator, X=X, random_state=random_state)))
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the share of all positives that a layer was told: c, raised by what has been imputed."""
-        n_recorded = trained.observed.sum(axis=0)
+        n_recorded = trained.recorded.sum(axis=0)
         told = trained.current.sum(axis=0) / np.maximum(n_recorded, 1)
         return np.where(n_recorded > 0, np.minimum(1.0, after.counts.known_frequency * told), 1.0)
 

@@ -16,7 +16,7 @@ class FluidLabelAddition(FrequencyImputer):
     """Impute every unobserved cell with p > threshold * c.
 
     p is the mean out-of-sample probability of the layer's forests and c, estimated anew in each layer, is what p
-    reaches on observed positives. There is no bound and no label is frozen; one for which c comes out as 0 is left
+    reaches on recorded positives. There is no bound and no label is frozen; one for which c comes out as 0 is left
     alone from then on.
 
     Parameters

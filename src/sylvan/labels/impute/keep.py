@@ -20,7 +20,7 @@ class KeepLabels(BaseEstimator):
     Parameters
     ----------
     frequency : frequency estimator or None, default=None
-        Estimates c = P(observed | positive) of each label on the way, from the first layer's probabilities, for
+        Estimates c = P(recorded | positive) of each label on the way, from the first layer's probabilities, for
         `label_frequency_` and `decision_threshold="calibrated"`; the labels stay as they are.
     """
 
@@ -35,10 +35,10 @@ class KeepLabels(BaseEstimator):
         return self.frequency is not None
 
     def begin(
-        self, X: Any, observed: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
+        self, X: Any, recorded: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
     ) -> LabelState:
         """Return the state before layer 1; no label is active."""
-        state = LabelState.start(observed, candidates, label_names)
+        state = LabelState.start(recorded, candidates, label_names)
         state = replace(state, active=np.zeros_like(state.active))
         if self.frequency is not None and not hasattr(self.frequency, "estimate"):
             raise TypeError(
@@ -54,14 +54,14 @@ class KeepLabels(BaseEstimator):
         if state.frequency is None and self.frequency is not None:
             may_miss = state.candidates.any(axis=0)
             # Cells that are known to be absent say nothing of how often positives are missed.
-            proba = np.where((state.observed | state.candidates) & may_miss, mean_of(probas), np.nan)
+            proba = np.where((state.recorded | state.candidates) & may_miss, mean_of(probas), np.nan)
             state = self._estimated(self.frequency, state, proba=proba)
         return state.advance(state.imputed, state.active)
 
     def _estimated(self, estimator: FrequencyEstimator, state: LabelState, **given: Any) -> LabelState:
         """Return the state with c; a label of which no cell may be missing has c = 1."""
         may_miss = state.counts.n_candidates > 0
-        ones = np.ones(state.observed.shape[1])
+        ones = np.ones(state.recorded.shape[1])
         if not may_miss.any():
             return replace(state, frequency=Frequency(ones, ones, ones, "no cell may be missing"))
         state = state.estimated(estimator, **given)
@@ -80,7 +80,7 @@ class KeepLabels(BaseEstimator):
 
 def _warn_impossible(state: LabelState, frequency: np.ndarray) -> None:
     """Warn of frequencies that would make more positives than there are rows."""
-    share = state.observed.mean(axis=0)
+    share = state.recorded.mean(axis=0)
     wrong = np.flatnonzero(frequency < share - 1e-9)  # False for NaN
     if len(wrong):
         at = int(wrong[0])

@@ -16,7 +16,7 @@ from sylvan.labels.state import LabelCounts, LabelState, mean_of
 class LabelComplement(FrequencyImputer):
     """Impute the cells to which every forest gives at least the threshold, until a label has enough positives.
 
-    The number of positives that a label should have is u = observed positives / c. A label that has reached it is
+    The number of positives that a label should have is u = recorded positives / c. A label that has reached it is
     flagged and keeps its column from then on; the last step before that may overshoot u, by design.
 
     Parameters

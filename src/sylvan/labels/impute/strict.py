@@ -18,14 +18,14 @@ class StrictLabelComplement(FrequencyImputer):
     """Impute the most probable candidates, never more than the estimated number of positives allows.
 
     After each layer, unobserved cells with p > threshold are candidates, where p is the mean out-of-sample probability
-    of the layer's forests. The best ranked are imputed as long as observed and imputed positives do not exceed the
-    bound u = floor(observed positives / c); c is estimated once, from layer 1. A label that reaches its bound is
+    of the layer's forests. The best ranked are imputed as long as recorded and imputed positives do not exceed the
+    bound u = floor(recorded positives / c); c is estimated once, from layer 1. A label that reaches its bound is
     frozen. Labels are imputed anew after each layer: a cell that lost its probability is dropped again.
 
     Parameters
     ----------
     frequency : frequency estimator or None, default=None
-        Estimates c = P(observed | positive) of each label; None: `OutOfBagPercentile(95)`, as published.
+        Estimates c = P(recorded | positive) of each label; None: `OutOfBagPercentile(95)`, as published.
     threshold : float, default=0.5
         θ of Eq. 8.
     threshold_on : "proba" or "scaled", default="proba"
@@ -59,7 +59,7 @@ class StrictLabelComplement(FrequencyImputer):
             state = self._estimate(state, p)
         assert state.bound is not None
         wanted = state.candidates & self._accept(state.counts, p)
-        room = (state.bound - state.observed.sum(axis=0)).astype(int)
+        room = (state.bound - state.recorded.sum(axis=0)).astype(int)
         imputed, active = state.imputed, state.active.copy()
         for j in np.flatnonzero(state.active):
             rows = np.flatnonzero(wanted[:, j])
