@@ -15,7 +15,8 @@ FIT = textwrap.dedent(
     import os, signal, sys
     from pathlib import Path
     import numpy as np
-    from sylvan import cafe_slc, checkpoints
+    from sylvan import cafe_slc
+    from sylvan.cascade import checkpoints
 
     result, folder, n_steps = sys.argv[1], sys.argv[2] or None, int(sys.argv[3])
     rng = np.random.default_rng(0)

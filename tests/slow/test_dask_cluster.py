@@ -121,7 +121,7 @@ def test_prediction_is_the_same_and_data_is_sent_once(kind, table, client, log):
     assert len(blocks) > 2
     rows_sent = sum(log.payload[key] * log.sent[key] for key in blocks)
     assert X.nbytes < rows_sent < 1.2 * X.nbytes  # each row goes to one worker
-    (trees,) = [key for key, size in log.payload.items() if size > forest.nbytes and key not in blocks]
+    (trees,) = [key for key, size in log.payload.items() if size > forest.trees_.nbytes and key not in blocks]
     assert _n_copies_sent(trees, log, client) <= 2
 
 

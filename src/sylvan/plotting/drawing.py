@@ -1,7 +1,7 @@
 """What all displays share: axes to draw on, colours, names that fit, and questions to fitted models."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -9,9 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import shorten
 from sylvan._validation import check_integer
-from sylvan.labels.findings import Findings
 from sylvan.labels.table import TargetForm, read_labels
 from sylvan.plotting.style import GRID
+
+if TYPE_CHECKING:  # it knows kernels, which are slow to import
+    from sylvan.labels.findings import Findings
 
 # Names hold anything: a dollar sign starts no formula.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
@@ -154,7 +156,7 @@ def asked(model: Any, name: str, who: str) -> Any:
         raise AttributeError(f"This {type(model).__name__} has no {name.lstrip('_')}. {who}") from None
 
 
-def findings_of(model: Any) -> Findings:
+def findings_of(model: Any) -> "Findings":
     """Return what a fitted cascade knows of the labels of its training rows."""
     check_is_fitted(model)
     if not hasattr(type(model), "labels_"):
