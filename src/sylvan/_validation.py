@@ -288,7 +288,7 @@ def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_
     if digits:
         found.append(f"These features hold whole numbers above 2**53, whose last digits are lost: {_first_of(digits)}.")
     if found:
-        warn_user(" ".join([*found, "Leave them out unless they are known for new rows, too."]), FeatureWarning)
+        warn_user(" ".join([*found, "Leave them out, unless you will know them for new rows as well."]), FeatureWarning)
 
 
 def _has_many_digits(column: np.ndarray) -> bool:
