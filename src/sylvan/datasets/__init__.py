@@ -11,11 +11,4 @@ from sylvan.datasets.load import list_datasets, load_dataset
 from sylvan.datasets.masking import hide_positives
 from sylvan.datasets.tables import read_csv
 
-__all__ = [
-    "hide_positives",
-    "list_datasets",
-    "load_dataset",
-    "load_digit_attributes",
-    "read_arff",
-    "read_csv",
-]
+__all__ = ["hide_positives", "list_datasets", "load_dataset", "load_digit_attributes", "read_arff", "read_csv"]

@@ -21,11 +21,7 @@ _LABEL_PREFIX = "label:"
 
 
 def load_dataset(
-    name: str,
-    *,
-    return_X_y: bool = False,
-    as_frame: bool = False,
-    data_home: str | os.PathLike[str] | None = None,
+    name: str, *, return_X_y: bool = False, as_frame: bool = False, data_home: str | os.PathLike[str] | None = None
 ) -> Any:
     """Load a data set by its name.
 
