@@ -120,6 +120,9 @@ class TreeEmbedding(BaseEstimator):
     True
     """
 
+    n_components: float | int | None
+    max_gram_rows: int
+
     def __init__(
         self,
         n_components: float | int | None = 0.8,
