@@ -18,12 +18,7 @@ from sylvan.labels.table import complete_targets
 class FoldModels(BaseEstimator):
     """A scikit-learn estimator, fitted once for each fold, in the shape of a forest. Made by `from_sklearn`.
 
-    Parameters
-    ----------
-    estimator : classifier or regressor of several outputs
-    n_splits : int, default=5
-    random_state : int, RandomState or None, default=None
-        Draws the folds, and the estimator's own `random_state` where it has one.
+    `random_state` draws the folds, and the estimator's own `random_state` where it has one.
     """
 
     def __init__(self, estimator: Any, *, n_splits: int = 5, random_state: Any = None) -> None:
