@@ -6,7 +6,7 @@ from typing import Any
 
 from sylvan._validation import check_choice, check_integer
 from sylvan.algorithms.parameters import recipe
-from sylvan.algorithms.parts import cascade, folds, pair
+from sylvan.algorithms.parts import cascade, folds, paired
 from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
@@ -20,23 +20,14 @@ def rf_et(
     n_trees: int = 150, *, max_layers: int = 1, min_samples_leaf: Any = 5, constant_features: str = "skip",
     scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
-    """The plain pair of forests: one layer of RF + ET, the baseline of the CaFE paper.
+    """The plain pair of forests: one layer of RF + ET, the baseline of the CaFE paper ([3]_ of `sylvan.algorithms`).
 
     Parameters
     ----------
     max_layers : int, default=1
         Has no effect: there is one layer. (Every algorithm takes it.)
-
-    References
-    ----------
-    CaFE paper [3]_ of `sylvan.algorithms`.
     """
-    return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
-        forests=pair(n_trees, min_samples_leaf, constant_features),
-        length=FixedLength(1),
-    )
+    return paired(locals(), length=FixedLength(1), crossover=False)
 
 
 @recipe
@@ -81,18 +72,9 @@ def cafe(
     Each forest sees X and the tree embedding of the other forest of the layer before.
     The layer is chosen by its out-of-sample score, not by its training score as published.
 
-    References
-    ----------
-    CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
-    return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
-        forests=pair(n_trees, min_samples_leaf, constant_features),
-        augment=TreeEmbedding(n_components),
-        crossover=True,
-        length=BestLayer(),
-    )
+    return paired(locals(), augment=TreeEmbedding(n_components), length=BestLayer())
 
 
 @recipe
@@ -106,18 +88,9 @@ def cafe_os(
     Each forest sees X and the tree embedding and the probabilities of the other forest of the layer before.
     The layer is chosen by its out-of-sample score, not by its training score as published.
 
-    References
-    ----------
-    CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
-    return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
-        forests=pair(n_trees, min_samples_leaf, constant_features),
-        augment=Union([TreeEmbedding(n_components), OutputSpace()]),
-        crossover=True,
-        length=BestLayer(),
-    )
+    return paired(locals(), augment=Union([TreeEmbedding(n_components), OutputSpace()]), length=BestLayer())
 
 
 @stored("MLDFForests")

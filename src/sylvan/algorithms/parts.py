@@ -14,16 +14,21 @@ def cascade(shared: tuple[Any, ...], options: dict[str, Any], **recipe: Any) -> 
     return DeepForestClassifier(**(recipe | dict(zip(_SHARED, shared)) | options))
 
 
-def pair(n_trees: int, min_samples_leaf: Any, constant_features: str) -> list[Any]:
-    """Return the forests of the CaFE paper: RF and ET, half samples, out-of-bag."""
+def paired(given: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
+    """Return a cascade with crossover on the forests of the CaFE paper: RF and ET, half samples, out-of-bag.
+
+    `given` are the recipe's arguments, its `locals()`.
+    """
     settings: dict[str, Any] = {
         "bootstrap": True,
         "max_samples": 0.5,
-        "min_samples_leaf": min_samples_leaf,
-        "constant_features": constant_features,
+        "min_samples_leaf": given["min_samples_leaf"],
+        "constant_features": given["constant_features"],
         "out_of_sample": OutOfBag(),
     }
-    return [RandomForest(n_trees, **settings), ExtraTrees(n_trees, **settings)]
+    forests = [kind(given["n_trees"], **settings) for kind in (RandomForest, ExtraTrees)]
+    shared = tuple(given[name] for name in _SHARED)
+    return cascade(shared, given["options"], **({"forests": forests, "crossover": True} | recipe))
 
 
 def folds(n_folds: int) -> KFold:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sylvan.algorithms.parameters import recipe
-from sylvan.algorithms.parts import cascade, folds, pair
+from sylvan.algorithms.parts import cascade, folds, paired
 from sylvan.cascade.augment import OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, ImputationLimit
@@ -52,16 +52,11 @@ def slcforest(
     See `sylvan.labels.impute.StrictLabelComplement`. The best layer from the second on is kept: layer 1 is the plain
     forests.
 
-    References
-    ----------
-    CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
-    return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
-        forests=pair(n_trees, min_samples_leaf, constant_features),
+    return paired(
+        locals(),
         augment=OutputSpace(),
-        crossover=True,
         impute=StrictLabelComplement(frequency, threshold=threshold, threshold_on=threshold_on),
         length=BestLayer(first=2),
     )
@@ -78,16 +73,11 @@ def flaforest(
     See `sylvan.labels.impute.FluidLabelAddition`. The best layer from the second on is kept: layer 1 is the plain
     forests.
 
-    References
-    ----------
-    CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
-    return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
-        forests=pair(n_trees, min_samples_leaf, constant_features),
+    return paired(
+        locals(),
         augment=OutputSpace(),
-        crossover=True,
         impute=FluidLabelAddition(frequency, threshold=threshold),
         length=BestLayer(first=2),
     )
@@ -103,16 +93,11 @@ def cafe_slc(
 
     See `sylvan.cascade.augment.TreeEmbedding` and `sylvan.labels.impute.StrictLabelComplement`.
 
-    References
-    ----------
-    CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
-    return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
-        forests=pair(n_trees, min_samples_leaf, constant_features),
+    return paired(
+        locals(),
         augment=Union([TreeEmbedding(n_components), OutputSpace()]),
-        crossover=True,
         impute=StrictLabelComplement(frequency, threshold=threshold, threshold_on=threshold_on),
         length=BestLayer(first=2),
     )
@@ -128,16 +113,11 @@ def cafe_fla(
 
     See `sylvan.cascade.augment.TreeEmbedding` and `sylvan.labels.impute.FluidLabelAddition`.
 
-    References
-    ----------
-    CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
-    return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
-        forests=pair(n_trees, min_samples_leaf, constant_features),
+    return paired(
+        locals(),
         augment=Union([TreeEmbedding(n_components), OutputSpace()]),
-        crossover=True,
         impute=FluidLabelAddition(frequency, threshold=threshold),
         length=BestLayer(first=2),
     )

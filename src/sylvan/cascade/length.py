@@ -1,16 +1,6 @@
 """Length control: when a cascade stops growing and how many layers it keeps.
 
 Each class is two pure functions of the history, a list of `LayerRecord`s: a `LengthControl`.
-
->>> from sylvan.cascade.contracts import LayerRecord
->>> history = [LayerRecord(t, s, True, 0, 0, 0.1) for t, s in enumerate([0.8, 0.85, 0.84], start=1)]
->>> ScoreDrop().should_stop(history[:2]), ScoreDrop().should_stop(history), ScoreDrop().n_layers(history)
-(False, True, 2)
->>> Patience(2).should_stop(history), Patience(1).should_stop(history), Patience(1).n_layers(history)
-(False, True, 2)
->>> BestLayer().n_layers(history), BestLayer(first=3).n_layers(history)
-(2, 3)
-
 `search_space` and `cascade_space` say what is worth a try in a search: other values of its own parameters, and of those
 of the cascade.
 """
@@ -23,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_integer, check_number
+from sylvan._validation import check_integer, check_number, keep
 from sylvan.cascade.contracts import LayerRecord
 from sylvan.io import stored
 
@@ -108,8 +98,7 @@ class Patience(BaseEstimator):
     cascade_space: ClassVar[dict[str, list[Any]]] = {"cumulative": [True, False]}
 
     def __init__(self, n: int = 2, tol: float = 0.0) -> None:
-        self.n = n
-        self.tol = tol
+        keep(self, locals())
 
     def search_space(self) -> dict[str, list[Any]]:
         """Return another patience that is worth a try."""

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights, forget
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights, forget, keep
 from sylvan.cascade.consistency import check_forest
 from sylvan.cascade.windows import Grain, check_grains, check_shape, draw_windows, take_windows
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
@@ -140,19 +140,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.shape = shape
-        self.windows = windows
-        self.stride = stride
-        self.pooling = pooling
-        self.window_subsample = window_subsample
-        self.pairs = pairs
-        self.passthrough = passthrough
-        self.grain_cycle = grain_cycle
-        self.forests = forests
-        self.n_trees = n_trees
-        self.min_samples_leaf = min_samples_leaf
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

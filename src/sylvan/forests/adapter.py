@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sylvan._validation import check_groups
+from sylvan._validation import check_groups, keep
 from sylvan.forests.out_of_sample import KFold, Rows
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import complete_targets
@@ -18,18 +18,11 @@ from sylvan.labels.table import complete_targets
 class FoldModels(BaseEstimator):
     """A scikit-learn estimator, fitted once for each fold, in the shape of a forest. Made by `from_sklearn`.
 
-    Parameters
-    ----------
-    estimator : classifier or regressor of several outputs
-    n_splits : int, default=5
-    random_state : int, RandomState or None, default=None
-        Draws the folds, and the estimator's own `random_state` where it has one.
+    `random_state` draws the folds, and the estimator's own `random_state` where it has one.
     """
 
     def __init__(self, estimator: Any, *, n_splits: int = 5, random_state: Any = None) -> None:
-        self.estimator = estimator
-        self.n_splits = n_splits
-        self.random_state = random_state
+        keep(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "FoldModels":
         """Fit one clone on all rows but a fold's, for each fold, and keep what they say about the fold."""

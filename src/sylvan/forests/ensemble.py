@@ -72,12 +72,6 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     random_state: Any
     verbose: int
 
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Keep what a constructor was given, its `locals()`, under the parameters' names, as scikit-learn asks."""
-        for name, value in given.items():
-            if name != "self":
-                setattr(self, name, value)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sylvan._docs import documented
+from sylvan._validation import keep
 from sylvan.forests.ensemble import FITTED, BaseForest
 from sylvan.forests.growing import Bag
 from sylvan.io import stored
@@ -78,7 +79,7 @@ class RandomForest(BaseForest):
         max_bins: int = 255, constant_features: str = "skip", out_of_sample: Any = None, n_jobs: int | None = None,
         random_state: Any = None, verbose: int = 0,
     ) -> None:  # fmt: skip
-        self._keep(locals())
+        keep(self, locals())
 
 
 @stored("ExtraTrees", _bag=Bag, **FITTED)
@@ -101,7 +102,7 @@ class ExtraTrees(BaseForest):
         max_bins: int = 255, constant_features: str = "skip", out_of_sample: Any = None, n_jobs: int | None = None,
         random_state: Any = None, verbose: int = 0,
     ) -> None:  # fmt: skip
-        self._keep(locals())
+        keep(self, locals())
 
 
 @stored("CompletelyRandomForest", _bag=Bag, **FITTED)
@@ -131,4 +132,4 @@ class CompletelyRandomForest(BaseForest):
         constant_features: str = "skip", out_of_sample: Any = None, n_jobs: int | None = None, random_state: Any = None,
         verbose: int = 0,
     ) -> None:  # fmt: skip
-        self._keep(locals())
+        keep(self, locals())

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, Stratified
 from sklearn.model_selection import KFold as _PlainKFold
 
 from sylvan._messages import warn_user
-from sylvan._validation import check_integer
+from sylvan._validation import check_integer, keep
 from sylvan.exceptions import FewRowsWarning
 from sylvan.io import stored
 from sylvan.labels.table import Targets
@@ -93,8 +93,7 @@ class KFold(BaseEstimator):
     """
 
     def __init__(self, n_splits: int = 5, *, stratify: bool = True) -> None:
-        self.n_splits = n_splits
-        self.stratify = stratify
+        keep(self, locals())
 
     def plan(self, rows: Rows) -> list[Fit]:
         """Return the fits this scheme asks for."""

@@ -10,7 +10,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._threads import ONE_THREAD
-from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights, forget
+from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights, forget, keep
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.ensemble import FITTED, BaseForest, check_fitted_forest
 from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
@@ -109,10 +109,7 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     def __init__(
         self, forest: BaseForest, *, lam: Any = "auto", n_jobs: int | None = None, random_state: Any = None
     ) -> None:
-        self.forest = forest
-        self.lam = lam
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        keep(self, locals())
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -28,16 +28,7 @@ class Savable:
         """Store the model in one file, from which `sylvan.load` makes it again.
 
         The file is written under another name and then renamed: a crash leaves the old one. It holds data only, nothing
-        that is run when it is read, unlike a pickle.
-
-        Parameters
-        ----------
-        path : str or path
-            Usually with the ending `.sylvan`.
-
-        Returns
-        -------
-        Path
+        that is run when it is read, unlike a pickle. `path` usually has the ending `.sylvan`; it is returned.
         """
         return save(self, path)
 
@@ -82,14 +73,6 @@ def save(model: Any, path: str | os.PathLike[str], *, about: dict[str, Any] | No
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` stored; nothing in the file is run, and all that predictions rely on is checked.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    estimator
 
     Raises
     ------

@@ -10,11 +10,9 @@ _ONE, _ZERO = np.uint64(1), np.uint64(0)
 
 @part
 def _find_bins(values, max_bins, edges, low, high):
-    """Choose bins from sorted values; return their number.
+    """Choose bins from sorted values, write their ranges [low, high] and the upper `edges` of all but the last.
 
-    Each distinct value has a bin of its own if there are enough bins; else a bin is closed when it holds its share of
-    the rows that are left. Writes the range of values [low, high] of each bin and, in `edges`, the upper values of all
-    bins but the last.
+    Each distinct value has a bin if there are enough; else a bin is closed when it has its share of the rows left.
     """
     n = values.size
     while n > 0 and np.isnan(values[n - 1]):  # NaN sorts last
@@ -42,11 +40,7 @@ def _find_bins(values, max_bins, edges, low, high):
 
 @part
 def _encode(values, edges, n_bins, codes, below, stride):
-    """Write the bin of each value, which is the number of edges below it.
-
-    A binary search, taken step by step for many values at once: the values of a step do not wait for each other, and
-    there is no branch to mispredict.
-    """
+    """Write the number of edges below each value: a binary search without branches, many values at a time."""
     top = _ONE
     while top < n_bins:
         top <<= _ONE
@@ -78,16 +72,10 @@ def _widen(values, codes, used, low, high):
 
 @kernel("void(f8[,], f8[,], i8, u1[], out u1[,], out i8[], out f8[], out f8[])")
 def bin_features(values, sorted_sample, max_bins, used, codes, start, low, high):
-    """Encode features, the rows of `values`.
+    """Encode features, the rows of `values` (d, n), as `codes` (d, n); NaN is MISSING.
 
-    Parameters
-    ----------
-    values : (d, n)
-    sorted_sample : (d, m), the values that decide on the bins, in ascending order, NaN last
-    used : (n,), which rows widen the ranges of the bins beyond the sample; empty if the sample is all there is
-    codes : (d, n), written: the bin of each value, MISSING for NaN
-    start : (d + 1,), written: where the bins of each feature start in `low` and `high`
-    low, high : (d * max_bins,), written: the smallest and largest value in each bin
+    `sorted_sample` (d, m) decides on the bins, ascending, NaN last; rows `used` (n,) widen their ranges beyond the
+    sample (empty: it is all there is). Bins of a feature start at `start` (d + 1,) in `low` and `high` (d * max_bins,).
     """
     edges = np.empty(256, np.float64)
     below = np.empty(512, np.uint64)

@@ -13,17 +13,10 @@ def binormal_likelihood(recorded, sizes, middles, density, frequencies, above0, 
     """Write the log likelihood of each frequency c to `out`, with the separation that makes it greatest.
 
     Scores of negatives are N(0, 1), those of positives N(separation, 1); a share density / c of the rows is positive.
-    Rows are ranked by score and cut into bins. In a bin, a share c P(positive | score) is recorded.
-
-    Parameters
-    ----------
-    recorded, sizes : (n_bins,) recorded rows and rows of each bin, the highest scores first
-    middles : (n_bins,) share of all rows above the middle of each bin
-    density : share of all rows that are recorded
-    frequencies : (n_frequencies,) values of c
-    above0, height0 : (n_scores,) P(score > s) and density of negatives at ascending scores s
-    above1, height1 : (n_separations, n_scores) the same of positives
-    out : (n_frequencies,) -inf where there would be more positives than rows
+    In a bin of rows, the highest scores first, a share c P(positive | score) is `recorded` of its `sizes`; `middles`
+    are the shares of rows above the bins' middles. `above0`, `height0` (n_scores,) are P(score > s) and density of
+    negatives at ascending s, `above1`, `height1` (n_separations, n_scores) those of positives. More positives than
+    rows: -inf.
     """
     last = len(above0) - 1
     for at in range(len(frequencies)):

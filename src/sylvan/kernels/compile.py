@@ -1,14 +1,9 @@
-"""How kernels are compiled: explicit signatures, no GIL, results kept on disk.
+"""How kernels are compiled: when first called, for explicit signatures only, no GIL, results kept on disk.
 
-A kernel is compiled when it is first called, for its signatures only; importing stays quick. The machine code is stored
-next to the source or, where that is read-only, in the user's cache folder; where neither can be written the kernels
-still compile, once per process.
-
-Three habits keep kernels fast, all seen in the machine code:
-- numbers used as an index are unsigned or come from `range(n)`; for others numba adds Python's "negative means from
-  the end" to every access;
-- parts of a kernel do not allocate (see `part`), so that numba counts no references in inner loops;
-- elements are copied in loops, not by slice assignment, which allocates.
+Machine code is stored next to the source or, where that is read-only, in the user's cache folder; else kernels compile
+once per process. Three habits keep kernels fast: numbers used as an index are unsigned or come from `range(n)` (numba
+adds Python's negative indices to others); parts of a kernel do not allocate (see `part`), so that no references are
+counted in inner loops; elements are copied in loops, not by slice assignment, which allocates.
 """
 
 import re
@@ -38,10 +33,9 @@ _NUMBERS: dict[str, Any] = {
 def read_signature(text: str) -> Any:
     """Return numba's types for a line such as "i8(f8, u1[,], out f8[])".
 
-    `f8` is a number of eight bytes, `f8[]` an array, `f8[,]` one of two dimensions, both C-contiguous; `f8[,*]` may
-    have any layout. What is not marked `out` is read-only: joblib and dask hand out read-only arrays, and numba takes a
-    writable array for a read-only argument but not the other way round. Two results are `i8 i8(...)`; with none before
-    the bracket, numba finds out.
+    `f8[]` is an array, `f8[,]` one of two dimensions, both C-contiguous; `f8[,*]` may have any layout. What is not
+    marked `out` is read-only, as joblib and dask hand arrays out; numba takes a writable array for it, but not the
+    other way round. Two results are `i8 i8(...)`; with none before the bracket, numba finds out.
     """
     results, _, arguments = text.rstrip(")").partition("(")
     found = tuple(_read_type(*match) for match in re.findall(r"(out )?(\w+)(\[[,*]*\])?", arguments))
@@ -97,10 +91,7 @@ def kernel(*signatures: str) -> Callable[[Callable], Kernel]:
 
 
 def part(function: Callable) -> Callable:
-    """Compile a part of a kernel, which Python cannot call.
-
-    It must not allocate: `_nrt=False` leaves out numba's reference counting.
-    """
+    """Compile a part of a kernel, for kernels only. It must not allocate: `_nrt=False` counts no references."""
     return njit(**_PLAIN, **_INNER, **_OPTIONS)(function)
 
 
@@ -110,8 +101,5 @@ def maker(function: Callable) -> Callable:
 
 
 def section(function: Callable) -> Callable:
-    """Mark a part that is used in one place: it is pasted there before compilation.
-
-    Parts inside parts inside parts are optimised once for each level; sections keep compilation short.
-    """
+    """Mark a part used in one place: it is pasted there before compilation, which deep nesting would prolong."""
     return njit(inline="always", **_OPTIONS)(function)

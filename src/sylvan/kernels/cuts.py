@@ -1,13 +1,8 @@
-"""Judging the cuts of a node.
+"""Judging the cuts of a node by the sum of the labels' variances (for one-hot classes: Gini).
 
-The criterion is the sum of the labels' variances. With S the sum over labels of (weight of the rows that have the
-label)^2 and W the weight of a side, the best cut maximises
-
-    S_left / W_left + S_right / W_right
-
-which for one-hot classes is Gini and for 0/1 labels the multi-output variance. S grows row by row: adding a row of
-weight w adds w * (2 * count + w) for each label it has. The right side needs no look of its own: with `cross` = sum
-over labels of total * left count,  S_right = S - 2 cross + S_left.
+With S the sum over labels of (weight of the rows that have the label)^2 and W the weight of a side, the best cut
+maximises S_left / W_left + S_right / W_right. A row of weight w adds w * (2 * count + w) to S for each label it has.
+With `cross` = sum over labels of total * left count, S_right = S - 2 cross + S_left.
 
 A node keeps its rows' labels in one of two forms:
 

@@ -1,14 +1,11 @@
 """Inner products of tree embeddings, without the embeddings.
 
-A row's vector has a number for each node of a forest: the node's weight if the row passes it, else 0. The product of
-two rows is then a sum over trees of what their paths have in common: the squared weights from the root to the last
-common node. The leaves below a node are a range, so a tree is known by two numbers for each leaf: what its own path
-sums up to, and what it shares with the next leaf. Two leaves share the least of what lies between them.
-
-Squared weights are integers (the caller chooses the unit) and so are the vectors they are multiplied with. Integer sums
-are exact modulo 2^64 in any order and however often they overflow on the way, if the result fits. So a row gets the
-same bits alone as among others, whether its products are made first (`share_paths`, `multiply`) or not at all
-(`multiply_paths`).
+A row's vector has the weight of each node that it passes, else 0. The product of two rows is a sum over trees of the
+squared weights from the root to the last common node. The leaves below a node are a range, so a tree is known by two
+numbers for each leaf: what its own path sums up to, and what it shares with the next leaf. Two leaves share the least
+of what lies between them. Squared weights, and what they are multiplied with, are integers: their sums are exact modulo
+2^64 in any order, if the result fits. So a row gets the same bits alone as among others, whether its products are made
+first (`share_paths`, `multiply`) or not at all (`multiply_paths`).
 """
 
 from collections.abc import Iterator

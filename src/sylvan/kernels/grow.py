@@ -1,11 +1,8 @@
-"""Growing trees on binned features and 0/1 labels.
+"""Growing trees on binned features and 0/1 labels, a block of trees in a call, each depth first:
 
-One call grows a block of trees, each depth first:
+draw the bag -> stack of nodes -> [ count labels -> draw features -> best cut -> partition rows ] -> leaf values
 
-    draw the bag -> stack of nodes -> [ count labels -> draw features -> best cut -> partition rows ] -> leaf values
-
-Rows that the tree did not draw travel down with the others, so that their leaf, and with it their out-of-sample
-probability, costs one extra partition per level and no second pass over the data.
+Rows that the tree did not draw travel down too: their out-of-sample probability costs no second pass over the data.
 """
 
 from collections import namedtuple
@@ -324,22 +321,13 @@ def grow_trees(
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
     tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
 ):  # fmt: skip
-    """Grow one tree per seed; return how many nodes, leaves and leaf values were written.
+    """Grow one tree per seed; return how many nodes, leaves and leaf values were written (see `Trees`, `make_trees`).
 
-    Parameters
-    ----------
-    codes, bin_start, bin_low, bin_high : see `Bins`
-    y_start, y_label, y_bits : see `Labels`
-    train_rows : rows a tree may draw, ascending
-    train_weight : their weights, or empty. With `n_draws` rows are drawn in proportion to them and count once per
-        draw; without, each row enters once with its weight.
-    hold_rows : rows that are never drawn but get out-of-sample probabilities
-    n_draws : draws with replacement per tree; 0 takes every row once
-    out_of_bag : whether rows of `train_rows` that a tree did not draw get its vote too
-    max_features, ..., count_constants : see `Rules`
-    oos_sum, oos_votes : sum of the votes of each row and their number, added to (no rows: not wanted)
-    importances : each tree's normalised decrease of impurity per feature, added to
-    tree_nodes, ..., leaf_value : written, see `Trees`; they must have the room that `make_trees` gives
+    For other arguments see `Bins`, `Labels` and `Rules`. `train_rows` may be drawn, ascending, with `train_weight` (or
+    empty): with `n_draws` (with replacement per tree; 0 takes every row once) in proportion to it, counting once per
+    draw; without, each row enters once with its weight. `hold_rows` are never drawn but get out-of-sample
+    probabilities; `out_of_bag`: so do rows that a tree did not draw. `oos_sum`, `oos_votes` (no rows: not wanted) and
+    `importances`, each tree's normalised decrease of impurity, are added to.
     """
     n_features, n = codes.shape
     rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)

@@ -2,12 +2,9 @@
 
 An item is a column and a side of a threshold: 2 * column for `x <= t`, 2 * column + 1 for `x > t`. Itemsets and paths
 are lines of ascending items, filled up with -1, and lines of their thresholds, filled up with NaN. Two itemsets are the
-same if their items are; what becomes of their thresholds is a rule: RELAX takes the one that more rows meet (the
-greater for `<=`, the lesser for `>`), TIGHTEN the other.
-
-Random intersection trees (Shah and Meinshausen 2014) draw paths in proportion to the training rows in their leaves and
-keep what is common to a few of them. What is found is collected in a hash table, so that memory grows with the number
-of different itemsets only.
+same if their items are; of their thresholds, RELAX takes the one that more rows meet, TIGHTEN the other. Intersection
+trees (Shah and Meinshausen 2014) draw paths in proportion to the training rows in their leaves and keep what is common
+to a few; a hash table collects it, so that memory grows with the number of different itemsets only.
 """
 
 from collections import namedtuple

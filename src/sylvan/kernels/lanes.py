@@ -1,8 +1,7 @@
-"""Eight numbers at a time.
+"""Eight numbers at a time: label counts are added up by vector instructions, spelled out here.
 
-Label counts are added up eight labels at once. The compiler does not find this by itself (numba switches LLVM's
-vectoriser of straight-line code off, and loops this short are unrolled before the other one looks at them), so the
-operation is spelled out as vector instructions here; LLVM maps them to what the processor has.
+The compiler does not find this by itself: numba switches LLVM's vectoriser of straight-line code off, and loops this
+short are unrolled before the other one looks at them.
 """
 
 import numpy as np

@@ -1,9 +1,7 @@
 """Sending rows through fitted trees.
 
-Rows are taken in blocks whose features are stored column by column. A block goes down a tree as in training: each
-node splits its rows in two, so that one comparison is done for many rows with the same feature and threshold. That has
-no chain of waiting loads and no unpredictable branch, which a walk of one row after the other has at each step. The
-last few rows of a branch do walk.
+Rows are taken in blocks, stored column by column. As in training, each node splits its rows in two: one comparison for
+many rows, with no chain of waiting loads and no unpredictable branch. The last few rows of a branch walk one by one.
 """
 
 from collections import namedtuple

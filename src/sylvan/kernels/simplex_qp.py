@@ -1,16 +1,13 @@
 """Weights of trees: the quadratic programme of the Siamese deep forest, solved exactly.
 
-With P of shape (N, T), where P_it > 0 if tree t is wrong on pair i, Eq. (27)-(28) of the paper ask for
+With P (N, T), where P_it > 0 if tree t is wrong on pair i, Eq. (27)-(28) of the paper ask for
 
     min F(w) = sum_i max(0, (P w)_i)^2 + lam * |w|^2    over  w >= 0, sum(w) = 1.
 
-F is homogeneous of degree 2, so for any s > 0 the minimum is u / sum(u) with
-
-    u = argmin G(u) = F(u) + s^2 * (sum(u) - 1)^2    over  u >= 0:
-
-along u = a * w the best a gives s^2 F / (F + s^2), which grows with F(w). Only bounds are left. They are handled by a
+F is homogeneous of degree 2, so for any s > 0 the minimum is u / sum(u) with u the minimum over u >= 0 of G(u) = F(u) +
+s^2 * (sum(u) - 1)^2: along u = a * w the best a gives s^2 F / (F + s^2), which grows with F(w). Bounds are handled by a
 projected Newton method: rows with (P u)_i > 0 and variables that are not held at 0 form a small linear system; steps
-are cut back to u >= 0. The solution is sparse and few rows are on the wrong side, so that the systems are small.
+are cut back to u >= 0.
 """
 
 from typing import NamedTuple

@@ -1,12 +1,10 @@
 """TIcE: how often is a positive labelled? The search for one label (Bekker and Davis 2018).
 
-In a set of rows that are all positive, the share of labelled rows is the label frequency c; in any other set it is
-lower. So each set of rows gives a lower bound of c, less what chance may have added. Sets are the nodes of a tree that
-is grown best first on one fold of the rows, the tree part, and judged on all other folds, the estimation part.
-
-A node has its rows in four groups, each a range of `Work.rows`; its children share those ranges among them. A feature
-is judged by the tree part and by the labelled rows of the estimation part: most rows are looked at only when their node
-is split.
+The share of labelled rows is c in a set of positives and lower in any other, so each set gives a lower bound of c, less
+what chance may have added. Sets are the nodes of a tree that is grown best first on one fold of the rows, the tree
+part, and judged on all others, the estimation part. A node has its rows in four groups, ranges of `Work.rows` that its
+children share. A feature is judged by the tree part and by the labelled rows of the estimation part: most rows are
+looked at only when their node is split.
 """
 
 from collections import namedtuple

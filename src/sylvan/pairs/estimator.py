@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_choice, check_integer, check_number, check_weights, forget
+from sylvan._validation import check_choice, check_integer, check_number, check_weights, forget, keep
 from sylvan.cascade.augment import OutputSpace
 from sylvan.cascade.consistency import check_templates
 from sylvan.cascade.estimator import DeepForestClassifier
@@ -171,22 +171,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_trees = n_trees
-        self.max_layers = max_layers
-        self.n_folds = n_folds
-        self.lam = lam
-        self.lambda_decay = lambda_decay
-        self.cumulative = cumulative
-        self.symmetric = symmetric
-        self.pair_features = pair_features
-        self.min_samples_split = min_samples_split
-        self.forests = forests
-        self.scanning = scanning
-        self.tau = tau
-        self.preprocessor = preprocessor
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        keep(self, locals())
 
     def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from pairs, (n_pairs, 2, n_features) points or (n_pairs, 2) row numbers of the preprocessor.

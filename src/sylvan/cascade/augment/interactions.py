@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
 from sylvan._messages import warn_user
-from sylvan._validation import check_choice, check_integer, check_number
+from sylvan._validation import check_choice, check_integer, check_number, keep
 from sylvan.cascade.augment.itemsets import Itemsets, join_paths, read_paths
 from sylvan.cascade.augment.label_columns import crossfitted, distribution, find_components, project
 from sylvan.cascade.augment.mining import Mined, mine
 from sylvan.cascade.augment.readable import check_forest
 from sylvan.cascade.augment.resampling import bootstrap_paths
-from sylvan.cascade.augment.rules import Rules, rule_number
+from sylvan.cascade.augment.rules import Narrow, Rules, rule_number
 from sylvan.cascade.contracts import Column, Forest, LayerView
 from sylvan.exceptions import NoInteractionWarning
 from sylvan.io import stored
@@ -38,30 +38,6 @@ _CHOICES = {
 }
 
 
-@stored("InteractionsNarrow")
-class _Narrow(NamedTuple):
-    """Some columns of a block: the rules they need, and where scores and label shares of these go."""
-
-    rules: Rules
-    mixed: bool  # columns are made of all rules together: nothing is left out
-    score_columns: np.ndarray
-    score_rules: np.ndarray
-    label_columns: np.ndarray
-    label_rules: np.ndarray
-    label_values: np.ndarray
-
-    def check_block(self, width: int, rules: Rules) -> None:
-        """Check what came from a file, for a block of so many columns that all rules make."""
-        n = len(self.rules)
-        require(len(rules) == n if self.mixed else n <= len(rules), "There are other rules.")
-        require(np.isin(self.rules.columns, rules.columns).all(), "Rules ask about other columns.")
-        for columns, numbers in ((self.score_columns, self.score_rules), (self.label_columns, self.label_rules)):
-            check_array("columns", columns, np.int64, (None,), 0, width - 1)
-            check_array("rules", numbers, np.int64, columns.shape, None if self.mixed else 0, n - 1 if n else None)
-        require(n or not len(self.score_columns) + len(self.label_columns), "There are no rules.")
-        check_array("values", self.label_values, float, (0,) if self.mixed else self.label_columns.shape, 0.0, 1.0)
-
-
 @stored(
     "Interactions",
     rules_=Rules,
@@ -74,7 +50,7 @@ class _Narrow(NamedTuple):
     n_labels_=int,
     n_rows_=int,
     _n_slots=int,
-    _narrow=_Narrow,
+    _narrow=Narrow,
     _mean=np.ndarray,
     _turn=np.ndarray,
 )
@@ -174,15 +150,9 @@ class Interactions(BaseEstimator):
 
     Examples
     --------
-    >>> from sylvan import DeepForestClassifier
+    >>> from sylvan import imldf
     >>> from sylvan.cascade.augment import Interactions
-    >>> from sylvan.datasets import load_digit_attributes
-    >>> from sylvan.forests import OutOfBag, RandomForest
-    >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
-    >>> forest = RandomForest(20, out_of_sample=OutOfBag())
-    >>> model = DeepForestClassifier(2 * [forest], augment=Interactions(5), max_layers=2, random_state=0).fit(X, Y)
-    >>> model.interactions_[["layer", "order"]].value_counts().index.get_level_values("layer").unique().tolist()
-    [1, 2]
+    >>> model = imldf(20, augment=Interactions(5), max_layers=2)  # `fit`, then `model.interactions_`
     """
 
     n_shared = 1
@@ -212,27 +182,7 @@ class Interactions(BaseEstimator):
         crossfit: int | None = None,
         keep_forests: bool = False,
     ) -> None:
-        self.n_interactions = n_interactions
-        self.miner = miner
-        self.n_trees = n_trees
-        self.depth = depth
-        self.branches = branches
-        self.emit = emit
-        self.path_rule = path_rule
-        self.threshold_rule = threshold_rule
-        self.max_depth = max_depth
-        self.min_order = min_order
-        self.min_support = min_support
-        self.n_bootstraps = n_bootstraps
-        self.min_stability = min_stability
-        self.forest = forest
-        self.feature_subset = feature_subset
-        self.score = score
-        self.scale = scale
-        self.labels = labels
-        self.max_components = max_components
-        self.crossfit = crossfit
-        self.keep_forests = keep_forests
+        keep(self, locals())
 
     @property
     def needs_forests(self) -> bool:
@@ -310,10 +260,7 @@ class Interactions(BaseEstimator):
         return self._blocks(*self.activity(view))
 
     def narrow(self, columns: np.ndarray | None) -> np.ndarray:
-        """Prepare to make some columns of the block only; return the columns of the layer's input that they need.
-
-        None stands for all columns.
-        """
+        """Prepare to make some columns of the block (None: all); return the layer's columns that they need."""
         if columns is None:
             return self.rules_.columns
         of_rule = np.array([-1 if (k := self.rule_of(column)) is None else k for column in columns], dtype=np.int64)
@@ -324,7 +271,7 @@ class Interactions(BaseEstimator):
         at = np.searchsorted(needed, of_rule)
         values = np.empty(0) if mixed else self.distribution_.ravel()[columns[~scores] - n_scores]
         rules = self.rules_.take(needed)
-        self._narrow = _Narrow(rules, mixed, columns[scores], at[scores], columns[~scores], at[~scores], values)
+        self._narrow = Narrow(rules, mixed, columns[scores], at[scores], columns[~scores], at[~scores], values)
         return rules.columns
 
     def transform_narrow(self, view: LayerView) -> list[np.ndarray]:
@@ -349,10 +296,7 @@ class Interactions(BaseEstimator):
         return distribution(self.label_counts_)
 
     def _blocks(self, inside: np.ndarray, score: np.ndarray, of_rows: np.ndarray | None = None) -> list[np.ndarray]:
-        """Return the features of rows: nothing of single forests, then the block for all.
-
-        `of_rows` is the label distribution of each row, (n, n_rules, n_labels), if it is not the same for all.
-        """
+        """Return the features of rows; `of_rows` (n, n_rules, n_labels) are label distributions, if rows differ."""
         n, n_rules = inside.shape
         block = np.empty((n, self._width), np.float32)
         first = 0

@@ -26,18 +26,12 @@ _MORE_TREES = (10, 100)  # times as many intersection trees, where depth alone d
 
 
 class Mined(NamedTuple):
-    """What `mine` found, best first.
+    """What `mine` found, best first; without bootstrap forests the stability is NaN.
 
-    Attributes
-    ----------
-    itemsets : Itemsets
-    stability : (k,) share of the bootstrap forests in which the same items were found; NaN without such forests
-    prevalence : (k,) share of the layer's leaf weight that is on paths with these items
-    report : dict
-        "miner"; "attempts", a list of dicts: "depth" and "n_trees" of the intersection trees or "top", the number of
-        frequent itemsets asked for, None for what was not used; and the numbers of "candidates", of those that are
-        "usable", and of the usable ones that are "stable" enough; "chosen", the attempt that was kept; "kept", the
-        number of itemsets; "less_stable", how many of them do not reach `min_stability`.
+    The report has "miner"; "attempts", dicts of "depth" and "n_trees" of the intersection trees or "top", the number of
+    frequent itemsets asked for (None: not used), and the numbers of "candidates", "usable" ones, and "stable" ones of
+    these; "chosen", the attempt that was kept; "kept", the number of itemsets; "less_stable" ones do not reach
+    `min_stability`.
     """
 
     itemsets: Itemsets

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from sylvan._validation import check_choice
+from sylvan._validation import check_choice, keep
 from sylvan.cascade.augment.output_space import OutputSpace
 from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
 from sylvan.io import stored
@@ -93,9 +93,7 @@ class MeasureAwareReuse(BaseEstimator):
     def __init__(
         self, measure: str | Measure = "hamming_loss", *, augment: Augmenter | None = None, reuse_mode: str = "train"
     ) -> None:
-        self.measure = measure
-        self.augment = augment
-        self.reuse_mode = reuse_mode
+        keep(self, locals())
 
     def fit_refine(self, view: LayerView, before: np.ndarray | None) -> np.ndarray:
         """Find the threshold of a layer and return the probabilities of its training rows after reuse.
@@ -224,12 +222,6 @@ def confidence(measure: str | Measure, proba: Any) -> np.ndarray:
     ranking_loss, average_precision      row    probability that all positives come before all others
     macro_auroc                          label  the same, of the rows
     ==================================== ====== =====================================================================
-
-    Examples
-    --------
-    >>> from sylvan.cascade.augment.reuse import confidence
-    >>> confidence("ranking_loss", [[0.9, 0.6, 0.4, 0.3], [1.0, 1.0, 0.0, 0.0]])
-    array([0.6108, 1.    ])
     """
     return np.exp(log_confidence(measure, proba))
 

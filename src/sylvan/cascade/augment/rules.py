@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -115,6 +116,30 @@ class Rules:
     def nbytes(self) -> int:
         """Memory of the rules."""
         return sum(a.nbytes for a in (self.start, self.column, self.greater, self.threshold, self.worth))
+
+
+@stored("InteractionsNarrow")
+class Narrow(NamedTuple):
+    """Some columns of a block: the rules they need, and where scores and label shares of these go."""
+
+    rules: Rules
+    mixed: bool  # columns are made of all rules together: nothing is left out
+    score_columns: np.ndarray
+    score_rules: np.ndarray
+    label_columns: np.ndarray
+    label_rules: np.ndarray
+    label_values: np.ndarray
+
+    def check_block(self, width: int, rules: Rules) -> None:
+        """Check what came from a file, for a block of so many columns that all rules make."""
+        n = len(self.rules)
+        require(len(rules) == n if self.mixed else n <= len(rules), "There are other rules.")
+        require(np.isin(self.rules.columns, rules.columns).all(), "Rules ask about other columns.")
+        for columns, numbers in ((self.score_columns, self.score_rules), (self.label_columns, self.label_rules)):
+            check_array("columns", columns, np.int64, (None,), 0, width - 1)
+            check_array("rules", numbers, np.int64, columns.shape, None if self.mixed else 0, n - 1 if n else None)
+        require(n or not len(self.score_columns) + len(self.label_columns), "There are no rules.")
+        check_array("values", self.label_values, float, (0,) if self.mixed else self.label_columns.shape, 0.0, 1.0)
 
 
 def rule_number(column: Column) -> int | None:

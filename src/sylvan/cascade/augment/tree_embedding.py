@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from sylvan._threads import ONE_THREAD
-from sylvan._validation import check_choice, check_integer, check_number
+from sylvan._validation import check_choice, check_integer, check_number, keep
 from sylvan.cascade.augment.readable import TreeForest, check_forest
 from sylvan.cascade.contracts import Forest, LayerView
 from sylvan.forests.trees import TreeArrays
@@ -120,6 +120,9 @@ class TreeEmbedding(BaseEstimator):
     True
     """
 
+    n_components: float | int | None
+    max_gram_rows: int
+
     def __init__(
         self,
         n_components: float | int | None = 0.8,
@@ -132,14 +135,7 @@ class TreeEmbedding(BaseEstimator):
         n_iter: int = 4,
         n_oversamples: int = 10,
     ) -> None:
-        self.n_components = n_components
-        self.weighting = weighting
-        self.max_node_share = max_node_share
-        self.solver = solver
-        self.max_gram_rows = max_gram_rows
-        self.max_components = max_components
-        self.n_iter = n_iter
-        self.n_oversamples = n_oversamples
+        keep(self, locals())
 
     def search_space(self) -> dict[str, list[Any]]:
         """Return another width that is worth a try: a number of components, or a share of the variance."""
