@@ -28,29 +28,7 @@ Rows = list[list[Any]]
 
 
 def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:
-    """Write ranks, tests, means, costs and the comparison with published figures as a page in Markdown.
-
-    Parameters
-    ----------
-    results : Results
-    path : str or path
-
-    Returns
-    -------
-    Path
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sylvan.bench import load_protocol, run
-    >>> from sylvan.bench.markdown import write_markdown
-    >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"], methods=["rf_et", "gcforest"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     page = write_markdown(run(protocol, Path(folder) / "results.db"), Path(folder) / "results.md")
-    ...     page.read_text().splitlines()[0]
-    '# Protocol A: Weak labels (quick)'
-    """
+    """Write ranks, tests, means, costs and the comparison with published figures as a page in Markdown."""
     study = Study(results)
     facts = _origin(study) | _data(study) | _costs(study)
     if study.measures:

@@ -40,14 +40,7 @@ def known_names() -> dict[str, str]:
 
 
 def build(use: str, options: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
-    """Build an object; "$name" in its options stands for `context[name]`.
-
-    Examples
-    --------
-    >>> from sylvan.bench.methods import build
-    >>> build("slcforest", {"n_trees": "$trees", "frequency": {"use": "TopRate"}}, {"trees": 20}).impute.frequency
-    TopRate()
-    """
+    """Build an object; "$name" in its options stands for `context[name]`."""
     factory = _find(use)
     try:
         return factory(**{name: _value(option, context) for name, option in options.items()})
@@ -95,10 +88,9 @@ def _value(option: Any, context: Mapping[str, Any]) -> Any:
 
 
 class LayerChoice:
-    """Grow a cascade once, and choose its number of layers for each measure by that measure.
+    """Grow a cascade once, and choose its number of layers for each measure.
 
-    `rule` is "best" (the best layer after the first), "patience" (the best before two layers without a gain) or
-    "drop" (the last before a layer is worse).
+    `rule`: "best" layer after the first, best before two layers without a gain ("patience"), last before a "drop".
     """
 
     rules: Mapping[str, Any] = {"best": BestLayer(first=2), "patience": Patience(2), "drop": ScoreDrop()}

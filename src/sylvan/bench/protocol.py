@@ -189,14 +189,7 @@ class Protocol:
 
 
 def protocol_names() -> list[str]:
-    """Return the names of the protocols that ship with the package.
-
-    Examples
-    --------
-    >>> from sylvan.bench import protocol_names
-    >>> protocol_names()
-    ['A', 'A-new', 'B', 'C', 'C-cost', 'D', 'auto', 'frequency']
-    """
+    """Return the names of the protocols that ship with the package."""
     folder = files("sylvan.bench").joinpath("protocols")
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
@@ -237,14 +230,6 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
 
     `spec` is as in the files that ship: title, task, seed, datasets, measures, repeats, [split], [data], [values],
     [factors], [methods], [quick]. `text` is what it was read from, `quick` as in `load_protocol`.
-
-    Examples
-    --------
-    >>> from sylvan.bench import make_protocol
-    >>> spec = {"task": "labels", "datasets": ["digit_attributes"], "measures": ["micro_auroc"], "repeats": 2}
-    >>> spec |= {"split": {"kind": "holdout", "test_share": 0.3}, "methods": {"rf_et": {"options": {"n_trees": 10}}}}
-    >>> len(make_protocol(spec).cells())
-    2
     """
     spec = dict(spec)
     _only("the protocol", spec, _TOP)

@@ -1,8 +1,4 @@
-"""Figures published in the papers, and results held against them cell by cell.
-
-The figures are tables in the folder `published`, one per protocol, under the names that this package gives to methods,
-data sets and measures. Lines that begin with `#` name the paper and say what to know before a comparison.
-"""
+"""Figures published in the papers (tables in the folder `published`, with notes), and results held against them."""
 
 from importlib.resources import files
 
@@ -50,16 +46,6 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     The result has dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of
     repeats), theirs, theirs_sd; gain (positive where ours is better, whatever the direction); sds (the gain in units
     of the larger of the two deviations, NaN if there is none or it is 0); source.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.bench.published import compare, published_figures
-    >>> scores = pd.DataFrame({
-    ...     "dataset": "emotions", "repeat": [0, 1], "method": "imldf", "measure": "hamming_loss",
-    ...     "value": [0.160, 0.174]})
-    >>> compare(scores, published_figures("C"))[["ours", "theirs", "gain", "sds"]].round(3).values.tolist()
-    [[0.167, 0.177, 0.01, 1.01]]
     """
     factors = [name for name in published.columns if name not in _COLUMNS]
     absent = [name for name in factors if name not in results_scores.columns]

@@ -1,32 +1,23 @@
 """Statistics of method comparisons: pure functions on tables of scores.
 
-Two tables go in. *scores* is long, one row per finished cell: `dataset`, `repeat` (fold or repetition, shared by
-all methods), `method`, `measure`, `value`; every other column is a factor of the experiment (such as `ilr`).
-*wide* has one row per data set and one column per method, for one measure and one value of each factor;
-`dataset_means` makes it. Missing values are NaN; data sets with a NaN are left out, unless a function says otherwise.
-`greater_is_better` is the direction of the values, `alpha` the level of a test.
+*scores* is long, one row per finished cell: `dataset`, `repeat` (fold or repetition, shared by all methods), `method`,
+`measure`, `value`; every other column is a factor (such as `ilr`). *wide*, as `dataset_means` makes it, has one row per
+data set and one column per method, for one measure and one value of each factor. Data sets with a NaN are left out,
+unless a function says otherwise. `greater_is_better` is the direction of the values, `alpha` the level of a test.
 
-The tests of *wide* take data sets as the units, as [1]_ advises. Values are compared after rounding to 12 decimals:
-what differs by less is a tie, not a difference.
-
-References
-----------
-.. [1] J. Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7, 2006.
+Tests of *wide* take data sets as the units, as J. Demšar advises (JMLR 7, 2006). Values that differ only after 12
+decimals are tied.
 
 Examples
 --------
 >>> import pandas as pd
->>> from sylvan.bench.statistics import bonferroni_dunn, cliques, critical_difference, friedman, wilcoxon_pairs
+>>> from sylvan.bench.statistics import cliques, critical_difference, friedman
 >>> wide = pd.DataFrame({"cafe": [0.9, 0.8, 0.7, 0.9], "mldf": [0.8, 0.7, 0.8, 0.7], "rf_et": [0.5, 0.6, 0.6, 0.6]})
 >>> result = friedman(wide, greater_is_better=True)
 >>> result.statistic, round(result.p, 3), result.average_ranks.to_dict()
 (6.5, 0.039, {'cafe': 1.25, 'mldf': 1.75, 'rf_et': 3.0})
 >>> cliques(result.average_ranks, critical_difference(3, 4))
 [('cafe', 'mldf'), ('mldf', 'rf_et')]
->>> bonferroni_dunn(wide, "cafe", greater_is_better=True).table[["method", "difference", "significant"]].values.tolist()
-[['mldf', 0.5, False], ['rf_et', 1.75, True]]
->>> wilcoxon_pairs(wide)[["method_a", "method_b", "n", "statistic", "p", "smallest_p"]].values[0].tolist()
-['cafe', 'mldf', 4, 2.0, 0.5, 0.125]
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,14 +48,11 @@ __all__ = [
     "not_significantly_worse", "paired_t", "ranks", "summarise", "wilcoxon_pairs",
 ]  # fmt: skip
 
-# Tables of scores
-
 
 def summarise(scores: pd.DataFrame, by: Sequence[str] | None = None) -> pd.DataFrame:
-    """Mean, standard deviation (n - 1 in the denominator) and number of values over repeats.
+    """Mean, sd (n - 1 in the denominator; NaN of a single value) and number n of values over repeats.
 
-    `by` names the columns that make a group (None: dataset, factors, method and measure); they come first, then mean,
-    sd (NaN for a single value) and n. Groups are in their order of appearance.
+    `by` names the columns that make a group (None: dataset, factors, method and measure), in order of appearance.
     """
     columns = ["dataset", *factors_of(scores), "method", "measure"] if by is None else list(by)
     groups = scores.groupby(columns, dropna=False, sort=False)["value"]
@@ -95,10 +83,9 @@ def dataset_means(scores: pd.DataFrame, measure: str, **factors: Any) -> pd.Data
 
 @dataclass(frozen=True)
 class Ranks:
-    """Ranks of methods (1 = best) and percentile ranks (100 = best).
+    """Ranks of methods (1 = best) and percentile ranks (100 = best); `n_dropped` blocks lacked the value of a method.
 
-    `by_dataset` has means over repeats (`n` is their number), `overall` means of these over data sets; `n_dropped`
-    blocks were left out because a method had no value there.
+    `by_dataset` has means over repeats (`n` is their number), `overall` means of these over data sets.
     """
 
     by_dataset: pd.DataFrame
@@ -161,15 +148,11 @@ def _against_best(values: pd.DataFrame, upwards: bool, ratio: float) -> pd.DataF
     return table.assign(best=best.to_numpy(), p=p)
 
 
-# Tests over data sets
-
-
 @dataclass(frozen=True)
 class Friedman:
-    """Chi-squared with k - 1 degrees of freedom, and Iman and Davenport's F, less conservative.
+    """Chi-squared (k - 1 degrees of freedom), and Iman and Davenport's F (k - 1 and (k - 1)(N - 1)), less conservative.
 
-    F has k - 1 and (k - 1)(N - 1) degrees of freedom; k is the number of methods, N that of data sets with a value of
-    every method. `reason` says why numbers are NaN.
+    k is the number of methods, N that of data sets with a value of every method. `reason` says why numbers are NaN.
     """
 
     statistic: float
@@ -311,9 +294,6 @@ def _t_test(difference: np.ndarray, test_train_ratio: float = 0.0) -> tuple[floa
         return (0.0, 1.0) if difference[0] == 0 else (float(np.copysign(np.inf, difference[0])), 0.0)
     statistic = difference.mean() / stats.sem(difference) / np.sqrt(1 + n * test_train_ratio)
     return float(statistic), float(2 * stats.t.sf(abs(statistic), n - 1))
-
-
-# Critical differences of average ranks
 
 
 def critical_difference(

@@ -1,7 +1,6 @@
 """One self-contained HTML page: text, tables and figures, no script, no network, no second file.
 
-Reports gather facts; templates hold the words and the markup and escape whatever they are given, so that a name from a
-data file can never become markup. `Page` renders sections, numbers tables and figures and writes the file in one step.
+Reports gather facts; templates hold words and markup, and escape what they are given.
 """
 
 import base64
@@ -53,13 +52,7 @@ class Cell:
 
     @classmethod
     def of(cls, value: Any, kind: str = "") -> "Cell":
-        """Make a cell of any value: whole numbers, numbers with three decimals (a dash for none) or a name.
-
-        Examples
-        --------
-        >>> [Cell.of(value).text for value in (1234, 0.5, None, "a name")]
-        ['1,234', '0.500', '–', 'a name']
-        """
+        """Make a cell of any value: whole numbers, numbers with three decimals (a dash for none) or a name."""
         if isinstance(value, Cell):
             return value
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -129,13 +122,7 @@ class Picture:
 
 
 def inline_svg(svg: str, prefix: str, *, alt: str, style: str = "") -> Markup:
-    """Prepare an SVG that we have drawn for a page that holds several: its ids get a prefix, the page sets its size.
-
-    Examples
-    --------
-    >>> print(inline_svg('<?xml version="1.0"?><svg width="9pt" viewBox="0 0 9 9"><g id="a"/></svg>', "f", alt="A dot"))
-    <svg viewBox="0 0 9 9" role="img" aria-label="A dot" style="stroke-linejoin: round; "><g id="f-a"/></svg>
-    """
+    """Prepare an SVG that we have drawn for a page that holds several: its ids get a prefix, the page sets its size."""
     body = svg[svg.index("<svg") :].strip()
     # matplotlib's style sheet would hold for the whole page.
     for unwanted in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r'<style type="text/css">.*?</style>'):
@@ -157,13 +144,6 @@ class Page:
     """A page under construction: a heading, a line below it, warnings, sections.
 
     `templates` is a folder of templates for its sections, `known` what all of them see, `top` more warnings.
-
-    Examples
-    --------
-    >>> page = Page("Report")
-    >>> page.section("Scores", "<p>a & b</p>")
-    >>> "1. Scores" in page.html(), "&lt;p&gt;a &amp; b" in page.html()
-    (True, True)
     """
 
     title: str

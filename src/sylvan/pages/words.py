@@ -19,13 +19,7 @@ class NotHere(Exception):
 
 
 def many(count: Any, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> many(1, "row"), many(1200, "row"), many(2, "class", "classes")
-    ('1 row', '1,200 rows', '2 classes')
-    """
+    """Return a number with its noun."""
     return f"{int(count):,} {noun if count == 1 else plural or noun + 's'}"
 
 
@@ -40,13 +34,7 @@ def fixed(value: float | None, digits: int = 3) -> str:
 
 
 def percent(share: Any) -> str:
-    """Return a share in per cent, with a decimal near 0 and 1.
-
-    Examples
-    --------
-    >>> [percent(share).replace("\\xa0", " ") for share in (2 / 3, 0.034, 0.0001, 0.996, 0, float("nan"))]
-    ['67 %', '3.4 %', 'under 0.1 %', '99.6 %', '0 %', '–']
-    """
+    """Return a share in per cent, with a decimal near 0 and 1."""
     if share is None or not math.isfinite(share):
         return DASH
     if 0 < share < 0.001:
@@ -58,13 +46,7 @@ def percent(share: Any) -> str:
 
 
 def brief(name: object, longest: int = LONGEST) -> str:
-    """Return a name that is not too long: its middle gives way.
-
-    Examples
-    --------
-    >>> brief("short"), brief("abcdefghij", 6), brief(" ")
-    ('short', 'abc…ij', '(no name)')
-    """
+    """Return a name that is not too long: its middle gives way."""
     text = shorten(name, longest, tail=longest - longest // 2 - 1)
     return text if text.strip() else "(no name)"
 
@@ -86,13 +68,7 @@ def slug(text: str) -> str:
 
 
 def direction(greater: bool | str) -> str:
-    """Say which values of a measure are good; nothing of a name that is no measure.
-
-    Examples
-    --------
-    >>> direction(True), direction("hamming_loss"), direction("shoe size")
-    ('greater is better', 'smaller is better', '')
-    """
+    """Say which values of a measure are good; nothing of a name that is no measure."""
     if isinstance(greater, str):
         try:
             greater = get_measure(greater).greater_is_better

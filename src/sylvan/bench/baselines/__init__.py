@@ -17,17 +17,7 @@ from sylvan.bench.baselines.well import WELL, WELLkNN
 if TYPE_CHECKING:
     from sylvan.bench.baselines.pairs import ConcatenatedPairs, SiameseNetwork
 
-__all__ = [
-    "DBPNN",
-    "MLARAM",
-    "RFPCT",
-    "WELL",
-    "ConcatenatedPairs",
-    "MLkNN",
-    "RAkEL",
-    "SiameseNetwork",
-    "WELLkNN",
-]
+__all__ = ["DBPNN", "MLARAM", "RFPCT", "WELL", "ConcatenatedPairs", "MLkNN", "RAkEL", "SiameseNetwork", "WELLkNN"]
 
 # The methods on pairs may need packages that are slow to import.
 __getattr__, __dir__ = lazy(__name__, names={"ConcatenatedPairs": "pairs", "SiameseNetwork": "pairs"})

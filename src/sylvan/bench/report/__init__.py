@@ -1,8 +1,7 @@
 """The report of a comparison: one self-contained HTML page, and its plots as files.
 
-Each part of the page is a short function of the `Study`, which gathers facts, and a template, which has the words. A
-part that cannot be made, or that makes no sense for these results, says why in a sentence; the rest of the page is
-written all the same.
+A part of the page is a function of the `Study`, which gathers facts, and a template. A part that cannot be made, or
+makes no sense for these results, says why; the rest is written all the same.
 """
 
 import os
@@ -36,7 +35,7 @@ def write_report(
     plots_dir: str | os.PathLike[str] | None = None,
     published: pd.DataFrame | None = None,
 ) -> Path:
-    """Write the report of a comparison as one HTML page that needs nothing else.
+    """Write the report of a comparison as one HTML page that needs nothing else, and return its path.
 
     Parameters
     ----------
@@ -47,25 +46,17 @@ def write_report(
     plots_dir : path-like, optional
         Folder for each plot as PNG and SVG.
     published : DataFrame, optional
-        Published figures to compare with, as `sylvan.bench.published.published_figures` gives them; None takes
-        those of the protocol's name, if there are any.
-
-    Returns
-    -------
-    Path
-        The page.
+        Figures to compare with, as of `sylvan.bench.published.published_figures`; None: those of the protocol, if any.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from sylvan.bench import load_protocol, run
-    >>> from sylvan.bench.report import write_report
+    >>> from sylvan.bench import load_protocol, run, write_report
     >>> protocol = load_protocol("A", quick=True).select(datasets=["digit_attributes"], methods=["rf_et"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     results = run(protocol, Path(folder) / "results.db")
-    ...     page = write_report(results, Path(folder) / "report.html").read_text()
-    >>> "Weak labels" in page
+    ...     "Weak labels" in write_report(results, Path(folder) / "report.html").read_text()
     True
     """
     study = Study(results)

@@ -74,9 +74,6 @@ def _mean_cells(wide: pd.DataFrame, methods: Sequence[str], measure: str) -> lis
     return [number(means.get(name, np.nan), 3, kinds.get(name, "")) for name in methods]
 
 
-# 4. Measure against a factor
-
-
 def factor_lines(study: Study, figures: Figures) -> dict[str, Any]:
     """Draw scores against the levels of a factor."""
     numeric = [name for name in study.factors if _numbers(study.scores[name])]
@@ -120,9 +117,6 @@ def _factor_panels(
         kept = wide[wide.index.get_level_values("dataset").isin(whole)]
         words_here = [f"{measure_name(name)} {plain(value)}" for name, value in zip(words, level)]
         yield ", ".join([arrow(measure), *words_here]), kept.groupby(factor).mean(), len(counts) - len(whole)
-
-
-# 5. Layers
 
 
 def layer_lines(study: Study, figures: Figures) -> dict[str, Any]:

@@ -11,14 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sylvan.bench.plots import Style, method_styles, to_png, to_svg
-from sylvan.bench.statistics import (
-    CompleteBlocks,
-    Ranks,
-    complete_blocks,
-    dataset_means,
-    ranks,
-    wilcoxon_pairs,
-)
+from sylvan.bench.statistics import CompleteBlocks, Ranks, complete_blocks, dataset_means, ranks, wilcoxon_pairs
 from sylvan.measures import measure_name
 from sylvan.pages.page import Picture, write_whole
 from sylvan.pages.words import NotHere, slug

@@ -9,14 +9,7 @@ import pandas as pd
 
 from sylvan.bench import plots
 from sylvan.bench.report.study import ALPHA, MOST_PANELS, Figures, Study, at, plain
-from sylvan.bench.statistics import (
-    bonferroni_dunn,
-    cliques,
-    critical_difference,
-    friedman,
-    greater_is_better,
-    paired_t,
-)
+from sylvan.bench.statistics import bonferroni_dunn, cliques, critical_difference, friedman, greater_is_better, paired_t
 from sylvan.pages.page import Cell, Table, number
 from sylvan.pages.words import DASH, MINUS, fixed, rows_of
 from sylvan.plotting.style import arrow
