@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import sys
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
