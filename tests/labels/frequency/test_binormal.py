@@ -18,7 +18,7 @@ from sylvan.labels.frequency.binormal import _GRID, _SPREADS, label_likelihood, 
 
 SAME = "about one value for all labels, as nothing shows that they differ"
 DIFFERENT = "a value for each label, drawn towards a common one; labels differ by a factor of about "
-VAGUE = "; the data hardly tell it (it lies somewhere from {:.2f} to {:.2f}): if you know better, say so"
+VAGUE = "; the data say little about it (it lies between {:.2f} and {:.2f}): if you know better, say so"
 
 
 class Case(NamedTuple):
@@ -361,7 +361,7 @@ def test_labels_that_cannot_be_told(n_labels, separation):
     assert (found.low < 0.25).all()
     assert (found.high > 0.85).all()
     start = "there is one label" if n_labels == 1 else SAME
-    assert found.reason.startswith(f"{start}; the data hardly tell it (it lies somewhere from 0.")
+    assert found.reason.startswith(f"{start}; the data say little about it (it lies between 0.")
     assert found.reason.endswith("): if you know better, say so")
     if n_labels == 1:
         assert found.reason == start + VAGUE.format(found.low[0], found.high[0])
