@@ -32,7 +32,7 @@ __all__ = ["CallbackSupportMixin", "LayerEvent", "Progress", "with_callbacks"]
 
 
 class LayerEvent(NamedTuple):
-    """What a callback is told after each layer.
+    """What a callback gets after each layer.
 
     Attributes
     ----------

@@ -46,11 +46,11 @@ class BinormalFrequency(BaseEstimator):
 
     1. Scores of negatives are N(0, 1), those of positives N(δ, 1), a share d / c of the rows is positive, where d is
        the share of recorded ones, and P(recorded | score) = c P(positive | score). L_j(c) is the likelihood of the
-       recorded rows of label j, given the ranking, with the best δ. It has a sharp peak if a label is told well, and is
-       flat if it is not.
+       recorded rows of label j, given the ranking, with the best δ. It has a sharp peak if a label is easy to
+       predict, and is flat if it is not.
     2. log c_j comes from a normal distribution with mean log m and standard deviation t, both unknown: m is as likely
        to be anywhere on a logarithmic scale from 0.08 to 1, t to be 0.02, 0.1, 0.2, 0.3, 0.45 or 0.7. So labels share
-       one value unless they say otherwise, and those that say little follow the others.
+       one value unless the data show that they differ, and those that say little follow the others.
     3. The estimate of c_j is its geometric mean, given all labels; the interval has the central probability `level`.
 
     Ranks alone are used, so that it does not matter how cautious the probabilities are. c is not looked for below 0.08.
