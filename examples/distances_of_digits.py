@@ -21,7 +21,7 @@ n_trees, n_pairs = (15, 600) if quick else (50, 2000)
 X, y = load_digits(return_X_y=True)  # 8 x 8 pixels
 known, new = slice(0, 1200), slice(1200, None)
 
-# The classes serve to draw pairs; the model is told only which pairs are alike.
+# The classes serve to draw pairs; the model knows only which pairs are alike.
 pairs, similarity = draw_pairs(y[known], n_pairs, random_state=0)
 model = SiameseDeepForest(n_trees, max_layers=3, preprocessor=X, n_jobs=-1, random_state=0).fit(pairs, similarity)
 

@@ -20,13 +20,13 @@ Y = hide_positives(Y_true, 0.5, random_state=0)  # stands for a table in which h
 
 model = auto(n_trees=10 if quick else 30, random_state=0).fit(X, Y)
 
-print("What was found: the share of positives that was recorded (frequency), and how many there should be (expected)")
+print("What was found: the share of positives that was recorded (frequency), and how many follow from it (expected)")
 print(model.summary())
 
 print("\nWhat is probably missing, at most three suggestions per label:")
 print(model.suggest_labels(max_per_label=3).drop(columns="layer").round(3).to_string(index=False))
 
-print("\nCan it be trusted? A tenth of the known positives is hidden; how many come back?")
+print("\nCan it be trusted? A tenth of the recorded positives is hidden; how many come back?")
 print(model.check_recovery(X, Y, rate=0.1, random_state=0).round(2).to_string())
 
 sure = model.suggest_labels(min_proba=0.9)
@@ -34,7 +34,7 @@ completed = apply_suggestions(Y, sure)
 right = sum(Y_true.at[row, label] for row, label in zip(sure["row"], sure["label"]))
 print(f"\nApplied {len(sure)} suggestions with a probability of at least 0.9; {right} of them are right.")
 print(
-    f"Positives: {int(Y.sum().sum())} observed, {int(completed.sum().sum())} after, {int(Y_true.sum().sum())} in truth."
+    f"Positives: {int(Y.sum().sum())} recorded, {int(completed.sum().sum())} after, {int(Y_true.sum().sum())} present."
 )
 
 figure, (left, right_hand) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")

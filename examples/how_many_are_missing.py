@@ -2,8 +2,8 @@
 
     python examples/how_many_are_missing.py [--quick]
 
-c is the share of a label's positives that was recorded. It cannot be seen in the data, only estimated, and everything
-that divides by it is as good as the estimate.
+The label frequency c is the share of a label's positives that was recorded. It can only be estimated, and what is
+divided by it is as good as the estimate.
 """
 
 import sys
@@ -31,7 +31,7 @@ for share in shares:
     Y = hide_positives(Y_true, 1 - share, random_state=0)
     proba = rf_et(30 if quick else 150, random_state=0).fit(X, Y).oos_proba_
     for name, estimator in estimators.items():
-        found[name].append(estimator.estimate(X, Y, proba))
+        found[name].append(estimator.estimate(X, Y, proba).value)
 
 figure, ax = plt.subplots(figsize=(7, 5.5), layout="constrained")
 ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="the truth")

@@ -2,9 +2,9 @@
 
     python examples/where_to_cut.py [--quick]
 
-A model that was told of half of the positives believes half as much. Its ranking is fine; its probabilities are those
-of "was recorded", not of "is there". Divided by the share c that was recorded they are right in the mean, though drawn
-towards the middle. `auto` mends both by itself.
+If half of the positives were recorded, a forest predicts half of the probability. Its ranking is fine; its
+probabilities are those of "recorded", not of "present". Divided by the label frequency c they are right in the mean,
+though drawn towards the middle. `auto` corrects both.
 """
 
 import sys
@@ -25,7 +25,7 @@ X, X_test, Y_true, Y_test = train_test_split(X, Y_true, test_size=0.4, random_st
 Y = hide_positives(Y_true, 0.5, random_state=0)
 
 model = rf_et(30 if quick else 150, random_state=0).fit(X, Y)
-c = TopRate().estimate(X, Y, model.oos_proba_)
+c = TopRate().estimate(X, Y, model.oos_proba_).value
 proba = model.predict_proba(X_test)
 print(f"Half of the positives were recorded; the estimate of that share is {c.mean():.2f}.")
 print(f"MCC of p > 0.5: {micro_mcc(Y_test, proba):.3f};  of p / c > 0.5: {micro_mcc(Y_test, proba / c):.3f}")

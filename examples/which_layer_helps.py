@@ -1,9 +1,9 @@
-"""Does depth help? The score of each layer, against the labels that were recorded and against the truth.
+"""Does depth help? The score of each layer, against the recorded labels and against the truth.
 
     python examples/which_layer_helps.py [--quick]
 
-A cascade judges its layers by out-of-sample probabilities of the training rows and by the labels it was given, of which
-many positives are missing here. Whether it judged right is seen on held-out rows whose labels are complete.
+A cascade judges its layers by out-of-sample probabilities of the training rows, against recorded labels, of which many
+are missing here. Held-out rows whose labels are complete show whether it judged right.
 """
 
 import sys
@@ -25,7 +25,7 @@ Y = hide_positives(Y_true, 0.5, random_state=0)
 
 models = {
     "gcforest: labels as they are": gcforest(n_trees, length=FixedLength(), max_layers=n_layers, random_state=0),
-    "slcforest: labels are filled in": slcforest(n_trees, length=FixedLength(), max_layers=n_layers, random_state=0),
+    "slcforest: labels are imputed": slcforest(n_trees, length=FixedLength(), max_layers=n_layers, random_state=0),
     "auto: the mean of the layers so far": auto(n_trees // 2, max_layers=n_layers, random_state=0),
 }
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained", sharey=True)

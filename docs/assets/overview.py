@@ -1,4 +1,4 @@
-"""Draws overview.png: what was recorded, what a fit says, what is true."""
+"""Draws overview.png: what is recorded, what a fit suggests, what is true."""
 
 from pathlib import Path
 
@@ -20,8 +20,8 @@ def main() -> None:
     said = model.labels_.missing[rows]
     recorded, truth = recorded.to_numpy()[rows], truth.to_numpy()[rows]
     panels = {
-        "What somebody wrote down": (recorded, np.zeros(said.shape)),
-        "What Sylvan adds (darker: more probable)": (recorded, np.where(recorded == 1, 0, said)),
+        "What somebody recorded": (recorded, np.zeros(said.shape)),
+        "What Sylvan suggests (darker: more probable)": (recorded, np.where(recorded == 1, 0, said)),
         "What is true": (recorded, truth - recorded),
     }
     figure, axes = plt.subplots(1, 3, figsize=(9.6, 3.6), sharey=True, layout="constrained")

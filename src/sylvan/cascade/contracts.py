@@ -30,7 +30,7 @@ class Forest(Protocol):
         """What tells one encoding from another: hashable."""
 
     def encode(self, X: Any, used: np.ndarray | None = None) -> Any:
-        """Encode columns; only rows marked in `used` may have a say in how."""
+        """Encode columns; only rows marked in `used` may influence how."""
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Put encoded columns of the same rows side by side."""
@@ -44,7 +44,7 @@ class LayerRecord(NamedTuple):
     layer : number of the layer, from 1
     score : measure of its out-of-sample probabilities against the recorded labels
     greater_is_better : direction of the measure
-    imputed : cells that are filled after the layer
+    imputed : cells that are imputed after the layer
     active : labels that may still be imputed
     seconds : wall time of the layer
     """
@@ -81,7 +81,7 @@ class LayerView(NamedTuple):
     probas : (n_forests, n, n_labels); out-of-sample on training rows; None if there are no forests
     labels : (n, n_labels) bool, what the forests learnt; None at prediction
     random_state : seed for what the augmenter draws; None at prediction
-    used : (n,) bool, rows of positive weight, which alone may have a say; None for all
+    used : (n,) bool, rows of positive weight, which alone count; None for all
     columns : function of ascending column numbers: these columns of the whole input, (n, number) of floats
     columns_of : function of the slot: which columns of the whole input its forest sees
     encoded : function of a forest: the whole input in the form that its `fit` likes; not at prediction

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import sys
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ except ImportError:  # scikit-learn before 1.9
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
+    def with_callbacks(method: Any) -> Any:
         """Return the method as it is."""
         return method
 
@@ -33,7 +32,7 @@ __all__ = ["CallbackSupportMixin", "LayerEvent", "Progress", "with_callbacks"]
 
 
 class LayerEvent(NamedTuple):
-    """What a callback is told after each layer.
+    """What a callback gets after each layer.
 
     Attributes
     ----------

@@ -70,7 +70,7 @@ class Decider(NamedTuple):
 
     @property
     def suggests_imputed(self) -> bool:
-        """Whether suggestions are what the imputer filled, rather than what is probably present."""
+        """Whether suggestions are what the imputer imputed, rather than what is probably present."""
         return getattr(self.impute, "imputes", True) and self.calibration is None
 
     @property
@@ -96,7 +96,7 @@ class Findings:
     missing : (n, n_labels) P(present | x, not recorded): what suggestions are ranked by
     thresholds : (n_labels,) a label is predicted where its probability is greater
     counts : numbers by label of the rows that were learnt from
-    suggests_imputed : whether suggestions are what an imputer filled, rather than what is probably present
+    suggests_imputed : whether suggestions are what an imputer imputed, rather than what is probably present
     used : (n,) bool, rows of positive weight; None for all
     grown : how the cascade grew
     index, columns : names of rows and labels as Y had them; None if it had none
@@ -189,7 +189,7 @@ class Findings:
 
         The probability of calibrated models, such as `auto`, is P(present | x, not recorded), as good as the estimate
         of the label frequency c. That of others is what the last layer says, p, raised by the share c of positives it
-        was told of: 1 - (1 - p)^(1/c), with one c for all labels. It ranks well, but is too high where labels are
+        learnt from: 1 - (1 - p)^(1/c), with one c for all labels. It ranks well, but is too high where labels are
         noisy: cells that were imputed confirm each other in the next layer.
         """
         everything = not (top is None and min_proba is None and max_per_label is None)

@@ -159,7 +159,7 @@ class LabelState:
     def start(
         cls, recorded: np.ndarray, candidates: np.ndarray | None = None, label_names: Sequence[Any] | None = None
     ) -> "LabelState":
-        """Return the state before layer 1: all zeros are candidates unless told otherwise, nothing is imputed.
+        """Return the state before layer 1: all zeros are candidates by default, nothing is imputed.
 
         A label without a positive, or without a candidate, is inactive.
         """
@@ -170,7 +170,7 @@ class LabelState:
         return cls(recorded, recorded, candidates, since, active, label_names=label_names)
 
     def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
-        """Return the state after a layer: `imputed` cells are filled, as far as they are candidates.
+        """Return the state after a layer: `imputed` cells become 1, as far as they are candidates.
 
         Recorded positives stay whatever an imputer says.
         """

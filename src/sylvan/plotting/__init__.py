@@ -8,7 +8,7 @@ display                     shows                                               
 =========================== =============================================================== ===========================
 LayerScoreDisplay           score of each layer, and which layer was kept last              cascades, SiameseDeepForest
 ImputationHistoryDisplay    labels imputed by label and layer, and their estimated number   models with an imputer
-LabelFrequencyDisplay       estimated share of each label's positives that were observed    models with a frequency
+LabelFrequencyDisplay       estimated share of each label's positives that were recorded    models with a frequency
 SuggestionPrecisionDisplay  how many of the k best suggestions are right                    if the truth is known
 CalibrationCurveDisplay     predicted probabilities against observed shares                 cascades, any probabilities
 InteractionMatrixDisplay    what rules say about labels                                     imldf, `Interactions`

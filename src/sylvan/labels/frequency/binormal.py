@@ -46,15 +46,15 @@ class BinormalFrequency(BaseEstimator):
 
     1. Scores of negatives are N(0, 1), those of positives N(δ, 1), a share d / c of the rows is positive, where d is
        the share of recorded ones, and P(recorded | score) = c P(positive | score). L_j(c) is the likelihood of the
-       recorded rows of label j, given the ranking, with the best δ. It has a sharp peak if a label is told well, and is
-       flat if it is not.
+       recorded rows of label j, given the ranking, with the best δ. It has a sharp peak if a label is easy to
+       predict, and is flat if it is not.
     2. log c_j comes from a normal distribution with mean log m and standard deviation t, both unknown: m is as likely
        to be anywhere on a logarithmic scale from 0.08 to 1, t to be 0.02, 0.1, 0.2, 0.3, 0.45 or 0.7. So labels share
-       one value unless they say otherwise, and those that say little follow the others.
+       one value unless the data show that they differ, and those that say little follow the others.
     3. The estimate of c_j is its geometric mean, given all labels; the interval has the central probability `level`.
 
     Ranks alone are used, so that it does not matter how cautious the probabilities are. c is not looked for below 0.08.
-    Complete labels that the features do not tell at all have a c near the middle of that range, and a wide interval:
+    Complete labels that the features do not predict at all have a c near the middle of that range, and a wide interval:
     say `within=1` if you know that nothing is missing. Intervals are too narrow where scores are far from normal.
     Assumes that positives are
     missing at random within a label, whatever their features; if hard cases are missed more often, c is too high.
@@ -156,8 +156,8 @@ class BinormalFrequency(BaseEstimator):
         low, high = low[there], high[there]
         typical = np.argsort(high / low, kind="stable")[(len(low) - 1) // 2]
         if high[typical] > _WIDE * low[typical] and not given.any():
-            between = f"from {low[typical]:.2f} to {high[typical]:.2f}"
-            text += f"; the data hardly tell it (it lies somewhere {between}): if you know better, say so"
+            between = f"between {low[typical]:.2f} and {high[typical]:.2f}"
+            text += f"; the data say little about it (it lies {between}): if you know better, say so"
         return text
 
 

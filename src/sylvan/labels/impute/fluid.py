@@ -13,7 +13,7 @@ from sylvan.labels.state import LabelCounts, LabelState, mean_of
 
 @stored("FluidLabelAddition")
 class FluidLabelAddition(FrequencyImputer):
-    """Impute every unobserved cell with p > threshold * c.
+    """Impute every unrecorded cell with p > threshold * c.
 
     p is the mean out-of-sample probability of the layer's forests and c, estimated anew in each layer, is what p
     reaches on recorded positives. There is no bound and no label is frozen; one for which c comes out as 0 is left

@@ -17,7 +17,7 @@ from sylvan.labels.state import LabelCounts, LabelState, mean_of
 class StrictLabelComplement(FrequencyImputer):
     """Impute the most probable candidates, never more than the estimated number of positives allows.
 
-    After each layer, unobserved cells with p > threshold are candidates, where p is the mean out-of-sample probability
+    After each layer, unrecorded cells with p > threshold are candidates, where p is the mean out-of-sample probability
     of the layer's forests. The best ranked are imputed as long as recorded and imputed positives do not exceed the
     bound u = floor(recorded positives / c); c is estimated once, from layer 1. A label that reaches its bound is
     frozen. Labels are imputed anew after each layer: a cell that lost its probability is dropped again.
