@@ -136,7 +136,7 @@ def test_json_is_all_that_is_printed(songs, tmp_path):
     table, model = fitted(songs.folder / "songs.csv")
     added = model.suggest_labels()
     assert facts["added"] == len(added)
-    assert facts["observed"] == int(songs.frame[LABELS].sum().sum())
+    assert facts["recorded"] == int(songs.frame[LABELS].sum().sum())
     assert facts["by_label"] == added["label"].value_counts().to_dict()
     assert facts["frequency"] == pytest.approx(dict(zip(LABELS, model.label_frequency_)))
     assert [facts[name] for name in ("completed", "suggestions", "model", "report")] == list(names.values())

@@ -137,7 +137,7 @@ def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, A
 def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:
     frequency = model.label_frequency_
     found: dict[str, Any] = {
-        "completed": str(options["out"]), "added": len(added), "observed": int(model.labels_.recorded.sum()),
+        "completed": str(options["out"]), "added": len(added), "recorded": int(model.labels_.recorded.sum()),
         "by_label": added["label"].value_counts().to_dict(), "layers": model.n_layers_,
         "frequency": None if frequency is None else dict(zip(_names(model), frequency.tolist())), "warnings": doubts,
     }  # fmt: skip
