@@ -18,7 +18,10 @@ from sylvan._lazy import lazy
 
 __version__ = "0.1.0.dev0"
 
-_MODULES = ("algorithms", "app", "bench", "cascade", "datasets", "forests", "labels", "measures", "pairs", "plotting")
+_MODULES = (
+    *("algorithms", "app", "bench", "cascade", "datasets", "exceptions", "forests"),
+    *("io", "labels", "measures", "pairs", "plotting"),
+)
 ALGORITHMS = (
     "auto",
     "cafe",

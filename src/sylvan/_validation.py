@@ -265,18 +265,27 @@ def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_
     label_names : sequence
     """
     names = range(X.shape[1]) if names is None else names
-    X = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X)
+    X = sparse.csc_array(X, copy=True) if sparse.issparse(X) else np.asarray(X)
+    if sparse.issparse(X):
+        X.sum_duplicates()
+    sizes: set[tuple[int, int]] = set()
     labels: dict[tuple[bytes, bytes], Any] = {}
     for name, column in zip(label_names, np.asarray(Y, dtype=np.float64).T):
         present, absent = column == 1, column == 0
         if min(present.sum(), absent.sum()) >= _FEWEST:
             one, zero = np.packbits(present).tobytes(), np.packbits(absent).tobytes()
             labels |= {(one, zero): name, (zero, one): name}
+            sizes |= {(int(present.sum()), int(absent.sum())), (int(absent.sum()), int(present.sum()))}
     copies, digits = [], []
     for at, name in enumerate(names):
-        column = X[:, [at]].toarray().ravel() if sparse.issparse(X) else X[:, at]
+        column = _one_column(X, at)
         low, high = np.fmin.reduce(column), np.fmax.reduce(column)
-        if labels and low < high:
+        n_high, n_low = int((column == high).sum()), int((column == low).sum())
+        if sparse.issparse(X):  # all zeros but one are left out
+            zeros = X.shape[0] - len(column)
+            n_high, n_low = n_high + zeros * int(high == 0), n_low + zeros * int(low == 0)
+        if low < high and (n_high, n_low) in sizes:
+            column = X[:, [at]].toarray().ravel() if sparse.issparse(X) else column
             at_high, at_low = np.packbits(column == high).tobytes(), np.packbits(column == low).tobytes()
             if (at_high, at_low) in labels:
                 copies.append(f"{name!r} (of {labels[at_high, at_low]!r})")
@@ -289,6 +298,14 @@ def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_
         found.append(f"These features hold whole numbers above 2**53, whose last digits are lost: {_first_of(digits)}.")
     if found:
         warn_user(" ".join([*found, "Leave them out, unless you will know them for new rows as well."]), FeatureWarning)
+
+
+def _one_column(X: Any, at: int) -> np.ndarray:
+    """Return the values of a column; of a sparse one those that are stored, and a zero if some are not."""
+    if not sparse.issparse(X):
+        return X[:, at]
+    values = X.data[X.indptr[at] : X.indptr[at + 1]]
+    return values if len(values) == X.shape[0] else np.append(values, 0.0)
 
 
 def _has_many_digits(column: np.ndarray) -> bool:

@@ -96,7 +96,7 @@ def equal(one, two):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_algorithm_comes_back_the_same(fitted, tmp_path, name):
     model = fitted[name]
-    path = io.save(model, tmp_path / "model.sylvan")
+    path = io.save(model, tmp_path / "model.sylvan", findings=True)
     again = sylvan.load(path)
     np.testing.assert_array_equal(again.predict_proba(X[TEST]), model.predict_proba(X[TEST]))
     np.testing.assert_array_equal(again.predict(X[TEST]), model.predict(X[TEST]))

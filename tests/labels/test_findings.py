@@ -139,3 +139,14 @@ def test_score_is_a_ranking_measure_for_labels_and_accuracy_for_classes():
     y = Y_TRUE[:, 0] + Y_TRUE[:, 1]
     classes = gcforest(5, max_layers=1, random_state=0).fit(X, y)
     assert classes.score(X, y) == np.mean(classes.predict(X) == y)
+
+
+def test_lists_of_labels_are_taken_by_all_that_follows_a_fit():
+    lists = [[name for name, one in zip("abcd", row) if one] for row in Y]
+    model = rf_et(8, random_state=0).fit(X, lists)
+    table = pd.DataFrame(Y, columns=list("abcd"))
+    assert model.score(X, lists) == model.score(X, table)
+    some = model.complete(X[:2], [["a"], ["b"]])
+    assert some.columns.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="not those of the fit in the same order"):
+        model.score(X, table[list("dcba")])

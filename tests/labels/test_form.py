@@ -90,3 +90,36 @@ def test_rows_without_a_common_name_are_matched_by_position():
 def test_rows_that_do_not_belong_together(rows, names, message):
     with pytest.raises(ValueError, match=message):
         check_same_order(frame(rows), pd.Index(names))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[["1", "0"], ["0", "1"], ["1", "1"]], [["yes", "no"], ["no", "yes"], ["yes", "yes"]], [[1, 0], [0, 1], [1, 1]]],
+)
+def test_lists_of_words_for_one_and_zero_are_a_table(rows):
+    assert read_targets(rows).recorded.tolist() == [[True, False], [False, True], [True, True]]
+
+
+def test_lists_of_zeros_and_ones_in_a_series_could_be_either():
+    with pytest.raises(ValueError, match=r"could be rows of a 0/1 table or lists of labels.*labels_from_lists"):
+        read_targets(pd.Series([[0, 1, 0], [1, 0, 0]]))
+
+
+def test_rows_of_which_nothing_is_known_among_lists():
+    for first in (None, np.nan):
+        targets = read_targets([first, ["a"], ["b"]])
+        assert targets.form.label_names == ["a", "b"]
+        assert targets.unknown.tolist() == [[True, True], [False, False], [False, False]]
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("classes", [list("ACGT"), ["1", "2", "3"], ["yes", "no", "maybe"]])
+def test_one_column_of_classes_is_not_half_read_as_words(classes):
+    targets = read_targets(pd.DataFrame({"c": classes * 2}))
+    assert targets.form.classes.tolist() == sorted(classes)
+
+
+@pytest.mark.parametrize("word", ["1", "yes", " TRUE"])
+def test_a_word_for_one_cannot_mean_unknown(word):
+    with pytest.raises(ValueError, match="unknown_label must be one value other than 1"):
+        read_targets(pd.DataFrame({"x": ["no", "yes"]}), word)

@@ -375,3 +375,25 @@ def test_recovery_of_labels_named_by_tuples():
 def test_recovery_of_a_label_called_all_labels():
     cells = np.ones((2, 2), bool)
     assert len(report_recovery(cells, cells, cells, np.ones((2, 2)), ["all labels", "b"])) == 3
+
+
+@pytest.mark.parametrize(("yes", "no"), [("yes", "no"), ("TRUE", "false"), ("y", "n"), ("1", "0")])
+def test_tables_of_words_keep_their_words(yes, no):
+    Y = pd.DataFrame({"a": [yes, no], "b": [no, no]}, index=["x", "y"])
+    done = apply_suggestions(Y, pd.DataFrame({"row": ["y", "y"], "label": ["a", "b"]}))
+    assert done.to_numpy().tolist() == [[yes, no], [yes, yes]]
+
+
+def test_a_table_without_any_positive_word():
+    Y = pd.DataFrame({"a": ["no", "no"]})
+    assert apply_suggestions(Y, pd.DataFrame({"row": [1], "label": ["a"]}))["a"].tolist() == ["no", "yes"]
+
+
+def test_lists_of_labels():
+    told = pd.DataFrame({"row": [1, 2, 1], "label": ["a", "c", "b"]})
+    lists = [["a"], [], None]
+    assert apply_suggestions(lists, told) == [["a"], ["a", "b"], ["c"]]
+    assert lists == [["a"], [], None]
+    named = pd.Series([["a"], ["b"]], index=["x", "y"])
+    done = apply_suggestions(named, pd.DataFrame({"row": ["y"], "label": ["a"]}))
+    assert done.to_dict() == {"x": ["a"], "y": ["b", "a"]}

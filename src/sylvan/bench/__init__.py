@@ -29,4 +29,4 @@ __all__ = [
 
 
 # The report draws with matplotlib, which is slow to import.
-__getattr__, __dir__ = lazy(__name__, ("published", "statistics"), {"write_report": "report"})
+__getattr__, __dir__ = lazy(__name__, ("baselines", "published", "statistics"), {"write_report": "report"})

@@ -1,6 +1,5 @@
 """The cascade: layer after layer of forests, each learning from X and from what the layer before it found out."""
 
-import copy
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,7 +23,7 @@ from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows, warn_of_features
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
-from sylvan.io import save, stored
+from sylvan.io import stored
 from sylvan.labels.contracts import LabelImputer
 from sylvan.labels.findings import Findings
 from sylvan.labels.state import LabelState
@@ -265,7 +264,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             check_rows(X.shape[0], weak.targets.n_rows)
             weights = row_weights(sample_weight, self.class_weight, weak)
             groups = check_groups(groups, X.shape[0])
-            data = (X, weak.recorded, weak.candidates, weights, groups)
+            data = (X, weak.recorded, weak.candidates, weights, groups, list(map(str, weak.targets.form.label_names)))
             checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
@@ -365,7 +364,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         form as Y.
         """
         check_is_fitted(self, "layers_")
-        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
+        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros, self.decider_.form.names)
         return missing_labels.complete(self.decider_, self._ask, X, Y, weak)
 
     def check_recovery(
@@ -415,15 +414,11 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """Store the model in one file, from which `sylvan.load` makes it again; see `sylvan.io.save`.
 
         With `findings=True` the file also holds `labels_`: recorded labels, suggestions and names of the training rows.
-        Without, it holds what is needed to predict, and no row of the training data.
+        Without, it holds what is needed to predict.
         """
-        return save(self if findings else self.without_findings(), path)
-
-    def without_findings(self) -> "DeepForestClassifier":
-        """Return the predictor alone: the same model, without `labels_`."""
-        alone = copy.copy(self)
-        alone.__dict__.pop("_findings", None)
-        return alone
+        if findings:
+            _ = self.labels_  # says that there are none, if so
+        return super().save(path, findings=findings)
 
 
 def _begin(impute: LabelImputer, weak: WeakLabels, seed: int, rows: TrainingRows) -> LabelState:

@@ -17,6 +17,7 @@ from sylvan.cascade.plan import default_measure
 from sylvan.io import Savable
 from sylvan.labels.findings import Decider
 from sylvan.labels.state import mean_of
+from sylvan.labels.table import read_targets
 
 
 class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -77,7 +78,12 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
             return super().score(X, y, sample_weight)
         if sample_weight is not None:
             raise ValueError("score of labels takes no sample_weight; see sylvan.measures.")
-        return default_measure(self.decider_.form)(y, self.predict_proba(X))
+        form = self.decider_.form
+        targets = read_targets(y, names=form.names)
+        targets.check_labels(form)
+        if targets.unknown is not None:
+            raise ValueError("score compares with complete labels, but some cells of y are unknown.")
+        return default_measure(form)(targets.recorded, self.predict_proba(X))
 
     @property
     def decision_threshold_(self) -> np.ndarray:

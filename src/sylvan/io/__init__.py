@@ -24,16 +24,21 @@ __all__ = ["FORMAT", "Savable", "load", "read_about", "save", "stored", "stored_
 class Savable:
     """Gives an estimator `save`."""
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, findings: bool = False) -> Path:
         """Store the model in one file, from which `sylvan.load` makes it again.
 
         The file is written under another name and then renamed: a crash leaves the old one. It holds data only, nothing
         that is run when it is read, unlike a pickle. `path` usually has the ending `.sylvan`; it is returned.
+
+        With `findings=True` the file of a cascade also holds `labels_`: recorded labels, suggestions and names of the
+        training rows. Without, it holds what is needed to predict.
         """
-        return save(self, path)
+        return save(self, path, findings=findings)
 
 
-def save(model: Any, path: str | os.PathLike[str], *, about: dict[str, Any] | None = None) -> Path:
+def save(
+    model: Any, path: str | os.PathLike[str], *, about: dict[str, Any] | None = None, findings: bool = False
+) -> Path:
     """Store an estimator of this package in one file.
 
     Parameters
@@ -44,6 +49,8 @@ def save(model: Any, path: str | os.PathLike[str], *, about: dict[str, Any] | No
     path : str or path
     about : dict or None, default=None
         Anything that JSON can hold, kept beside the model; `read_about` returns it without reading the model.
+    findings : bool, default=False
+        Whether to store what cascades found of their training rows (`labels_`), too.
 
     Returns
     -------
@@ -67,7 +74,7 @@ def save(model: Any, path: str | os.PathLike[str], *, about: dict[str, Any] | No
             f"Only estimators of sylvan can be stored, not {type(model).__module__}.{type(model).__name__}."
         )
     with whole_file(path) as file:
-        write_whole(file, lambda archive: write_model(archive, model, about or {}))
+        write_whole(file, lambda archive: write_model(archive, model, about or {}, findings))
     return Path(path)
 
 

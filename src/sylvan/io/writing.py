@@ -16,9 +16,9 @@ from sylvan.io.registry import find_class, find_name, name_value
 MOST_INT = 2**63
 
 
-def write_model(archive: zipfile.ZipFile, model: Any, about: dict[str, Any]) -> None:
+def write_model(archive: zipfile.ZipFile, model: Any, about: dict[str, Any], findings: bool = True) -> None:
     """Write a model, and what is to be known of it, into an archive."""
-    writer = Writer(archive)
+    writer = Writer(archive, findings)
     writer.value(model, type(model).__name__)
     facts = {
         "class": find_name(type(model)),
@@ -37,8 +37,8 @@ class Writer:
     model.
     """
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.archive = archive
+    def __init__(self, archive: zipfile.ZipFile, findings: bool = True) -> None:
+        self.archive, self.findings = archive, findings
         self.nodes: list[dict[str, Any]] = []
         self.known: dict[int, int | None] = {}
         self.alive: list[Any] = []  # so that no id is given away to another object
@@ -97,6 +97,8 @@ class Writer:
             node["items"] = self.values_of(value, where)
         else:
             state = known.state_of(value, where)
+            if not self.findings:
+                state.pop("_findings", None)  # what a cascade knows of its training rows
             node["state"] = [[name, self.value(part, f"{where}.{name}")] for name, part in state.items()]
         try:
             known.check(value)  # what could not be read is not written

@@ -4,5 +4,8 @@ from sylvan._lazy import lazy
 
 __getattr__, __dir__ = lazy(
     __name__,
-    ("bridges", "calibrate", "contracts", "findings", "frequency", "gaps", "impute", "state", "suggestions", "table"),
+    (
+        *("bridges", "calibrate", "contracts", "findings", "frequency", "gaps", "impute", "lists", "state"),
+        *("suggestions", "summary", "table", "words"),
+    ),
 )

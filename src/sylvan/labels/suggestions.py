@@ -8,6 +8,8 @@ import pandas as pd
 from scipy import sparse
 
 from sylvan._validation import check_integer, check_number
+from sylvan.labels.table import lists_labels
+from sylvan.labels.words import WORDS
 
 ALL = "all labels"
 
@@ -61,7 +63,7 @@ def apply_suggestions(Y: Any, suggestions: pd.DataFrame) -> Any:
 
     Parameters
     ----------
-    Y : array, DataFrame or sparse matrix (n, n_labels)
+    Y : array, DataFrame or sparse matrix (n, n_labels), or lists of labels by row
         The table the suggestions were made for. A DataFrame's rows are found by its index (by position if index values
         occur twice) and labels by its columns; those of arrays by number.
     suggestions : DataFrame
@@ -85,6 +87,8 @@ def apply_suggestions(Y: Any, suggestions: pd.DataFrame) -> Any:
         if column not in getattr(suggestions, "columns", ()):
             raise ValueError(f"suggestions must be a table with columns 'row' and 'label'; {column!r} is missing.")
     row, label = pd.Index(suggestions["row"]), pd.Index(suggestions["label"])
+    if lists_labels(Y):
+        return _apply_to_lists(Y, row, label)
     if isinstance(Y, pd.DataFrame):
         return _apply_to_table(Y, _find(row_names(Y.index, len(Y)), row, "row"), _find(Y.columns, label, "label"))
     done: Any = sparse.lil_array(Y, copy=True) if sparse.issparse(Y) else np.array(Y)
@@ -99,7 +103,7 @@ def _apply_to_table(Y: pd.DataFrame, rows: np.ndarray, columns: np.ndarray) -> p
     done = Y.copy()
     for column in np.unique(columns):
         dtype = Y.dtypes.iloc[column]
-        one = pd.api.types.is_bool_dtype(dtype) or 1
+        one = pd.api.types.is_bool_dtype(dtype) or _word_for_one(Y, int(column)) or 1
         values = done.iloc[:, column].array
         values = values.to_dense() if isinstance(dtype, pd.SparseDtype) else values.copy()
         values[rows[columns == column]] = one
@@ -107,12 +111,35 @@ def _apply_to_table(Y: pd.DataFrame, rows: np.ndarray, columns: np.ndarray) -> p
     return done
 
 
+def _word_for_one(Y: pd.DataFrame, column: int) -> Any:
+    """Return how a table of words writes 1: as the column does, or the table, or as its word for 0 suggests."""
+    own, others = Y.iloc[:, column], Y.to_numpy(dtype=object).ravel()
+    words = [word for word in (*own.unique(), *pd.unique(others)) if isinstance(word, str)]
+    known = {word: WORDS.get(word.strip().lower()) for word in words}
+    ones = [word for word, bit in known.items() if bit == 1]
+    opposite = {"no": "yes", "n": "y", "false": "true", "f": "t", "0": "1"}
+    return next(iter(ones), None) or next(
+        (opposite[word.strip().lower()] for word, bit in known.items() if bit == 0), None
+    )
+
+
+def _apply_to_lists(Y: Any, row: pd.Index, label: pd.Index) -> Any:
+    """Return lists of labels with suggested ones at their end; a list of none becomes one."""
+    index = Y.index if isinstance(Y, pd.Series) else None
+    done = [[] if isinstance(labels, float) or labels is None else list(labels) for labels in Y]
+    for at, name in zip(_find(row_names(index, len(done)), row, "row"), label):
+        done[at].append(name)
+    return pd.Series(done, index=index) if isinstance(Y, pd.Series) else done
+
+
 def _find(names: pd.Index, wanted: pd.Index, what: str) -> np.ndarray:
     if not names.is_unique:
         raise ValueError(f"Y has the {what} name {names[names.duplicated()][0]!r} twice; names must be unique.")
     at = names.get_indexer(wanted)
     if (at < 0).any():
-        raise ValueError(f"Y has no {what} {wanted[int(np.flatnonzero(at < 0)[0])]!r}, which a suggestion names.")
+        raise ValueError(
+            f"Y has no {what} {wanted.tolist()[int(np.flatnonzero(at < 0)[0])]!r}, which a suggestion names."
+        )
     return at
 
 

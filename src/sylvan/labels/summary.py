@@ -103,5 +103,7 @@ def _how_many(counts: LabelCounts, n_suggested: int) -> str:
     if counts.frequency is None:
         return text
     missing, recorded = int(counts.n_missing.sum()), int(counts.n_recorded.sum())
+    if not missing:
+        return f"No positive is expected to be missing beside {recorded:,} recorded ones."
     about = "About 1 positive is" if missing == 1 else f"About {missing:,} positives are"
     return f"{about} probably missing beside {recorded:,} recorded ones; {text}"

@@ -201,15 +201,16 @@ class Targets:
             )
 
 
-def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
-    """Read targets as users have them; see the module."""
-    if np.ndim(unknown_label) != 0 or (isinstance(unknown_label, Real) and unknown_label == 1):
+def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targets:
+    """Read targets as users have them; see the module. `names` are the labels that lists may name."""
+    one = WORDS.get(unknown_label.strip().lower()) if isinstance(unknown_label, str) else unknown_label
+    if np.ndim(unknown_label) != 0 or (isinstance(one, Real) and one == 1):
         raise ValueError(f"unknown_label must be one value other than 1, got {unknown_label!r}.")
     index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(float), np.nan)
-    elif _lists_labels(y):
-        y = labels_from_lists(y)
+    elif lists_labels(y):
+        y = labels_from_lists(y, labels=names)
     columns = y.columns if isinstance(y, pd.DataFrame) else None
     if sparse.issparse(y):
         return replace(_read_sparse(y, unknown_label), index=index)
@@ -224,6 +225,7 @@ def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
     elif not all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in y.dtypes):
         y = y.astype(object)
     values, unknown = _split_unknown(np.asarray(y), unknown_label)
+    raw = values
     if columns is not None or values.shape[1] > 1:
         values = _read_words(values)
     if values.shape[1] == 1 and not _is_zero_one(values):
@@ -233,7 +235,7 @@ def read_targets(y: Any, unknown_label: Any = np.nan) -> Targets:
             "A column-vector y was passed when a 1d array was expected; it is read as one class per row.",
             DataConversionWarning,
         )
-        return replace(_read_classes(values.ravel(), unknown_label), index=index)
+        return replace(_read_classes(raw.ravel(), unknown_label), index=index)
     names = None if columns is None else np.asarray(columns, dtype=object)
     return replace(_read_table(values, names), unknown=unknown, index=index, columns=columns)
 
@@ -278,27 +280,41 @@ class WeakLabels(NamedTuple):
     candidates: np.ndarray
 
 
-def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto") -> WeakLabels:
+def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto", names: Any = None) -> WeakLabels:
     """Read labels in which positives may be missing; `Targets.candidates` says which cells may be."""
     check_choice("trust_zeros", trust_zeros, ("auto", "classes", True, False))
-    targets = read_targets(y, unknown_label)
+    targets = read_targets(y, unknown_label, names)
     return WeakLabels(targets, targets.recorded, targets.candidates(trust_zeros, unknown_label))
 
 
 # --------------------------------------------------------------------------------------------------- forms of cells
 
 
-def _lists_labels(y: Any) -> bool:
-    """Say whether rows list the names of their labels, which numpy would turn into nonsense."""
-    if isinstance(y, pd.Series) or (isinstance(y, np.ndarray) and y.ndim == 1):
-        return y.dtype == object and any(isinstance(row, (*_LISTS, np.ndarray)) for row in y[:100])
-    if not isinstance(y, (list, tuple)):
+def lists_labels(y: Any) -> bool:
+    """Say whether rows list the names of their labels, which numpy would turn into nonsense.
+
+    Rows of one length that hold 0 and 1, or words for them, are a table if they stand in a list; in a Series they could
+    be either, and are refused.
+    """
+    in_series = isinstance(y, pd.Series) or (isinstance(y, np.ndarray) and y.ndim == 1)
+    if not in_series and not isinstance(y, (list, tuple)):
         return False
-    first = next((row for row in y if row is not None), None)
-    return isinstance(first, (set, frozenset)) or (
-        isinstance(first, (list, tuple))
-        and (len({len(row) for row in y if hasattr(row, "__len__")}) > 1 or any(isinstance(v, str) for v in first))
-    )
+    if in_series and y.dtype != object:
+        return False
+    rows = [row for row in y if isinstance(row, (*_LISTS, np.ndarray))]
+    if not rows:
+        return False
+    if any(isinstance(row, (set, frozenset)) for row in rows) or len({len(row) for row in rows}) > 1:
+        return True
+    cells = [cell for row in rows for cell in row]
+    if any(isinstance(cell, str) and cell.strip().lower() not in WORDS for cell in cells):
+        return True
+    if in_series:
+        raise ValueError(
+            "y is a Series of lists that could be rows of a 0/1 table or lists of labels. Write it as a table "
+            "(numpy.stack(y)), or turn the lists into one: sylvan.labels.bridges.labels_from_lists(y)."
+        )
+    return False
 
 
 def _read_words(values: np.ndarray) -> np.ndarray:
@@ -399,8 +415,8 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     value = y[row, column]
     value = value.item() if isinstance(value, np.generic) else value
     raise ValueError(
-        f"Y must hold 0 and 1 only, but {_column(column, names)} has {value!r} in row {row}. Turn it into 0/1 first: "
-        "Y = (Y == 'yes').astype(int), with the value that means present; a column of several classes needs one "
+        f"Y must hold 0 and 1 only, but {_column(column, names)} has {value!r} in row {row}. Turn it into 0/1: "
+        "Y = (Y == 'my word').astype(int), with the value that means present; a column of several classes needs one "
         "column per class (pandas.get_dummies)."
     )
 

@@ -72,7 +72,7 @@ def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = N
 
     known = {name: value for name, value in format_of(options).items() if name != "delimiter"}
     about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
-    save(model if options["with_rows"] else model.without_findings(), path or options["out"], about=about)
+    save(model, path or options["out"], about=about, findings=options["with_rows"])
 
 
 def write_page(model: Any, table: Any, path: Path, *, seconds: float, data: Path, **parts: Any) -> None:

@@ -143,7 +143,7 @@ class BinormalFrequency(BaseEstimator):
         if not there.any():
             return "no label has a recorded positive"
         if there.sum() == 1:
-            text = "there is one label"
+            text = "there is one label" if len(there) == 1 else "of one label only; the others say nothing of it"
         elif found.differ < _EVIDENCE:
             text = "about one value for all labels, as nothing shows that they differ"
         else:
