@@ -415,7 +415,7 @@ def test_one_row():
     found = details(Case(np.array([[True, False]]), np.array([[0.3, 0.8]])))
     np.testing.assert_array_equal(found.low, [1.0, np.nan])
     np.testing.assert_array_equal(found.high, [1.0, np.nan])
-    assert found.reason == "there is one label"
+    assert found.reason == "of one label only; the others say nothing of it"
 
 
 def test_very_few_rows():
