@@ -169,9 +169,9 @@ def test_what_does_not_fit_is_refused(fitted, tmp_path, number):
     model = copy.deepcopy(fitted[name])
     change(model)
     with pytest.raises(ValueError, match="cannot be stored"):
-        save(model, tmp_path / "model.sylvan")
+        save(model, tmp_path / "model.sylvan", findings=True)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_copies_that_were_not_changed_are_stored(fitted, tmp_path, name):
-    save(copy.deepcopy(fitted[name]), tmp_path / "model.sylvan")
+    save(copy.deepcopy(fitted[name]), tmp_path / "model.sylvan", findings=True)

@@ -41,7 +41,7 @@ _SOMETIMES = ("feature_names_in_", "label_names_in_", "_findings")
 def check_forest(forest: Any, n_features: int, n_labels: int) -> None:
     """Check that a forest is fitted for 0/1 labels and rows of this width."""
     require(isinstance(forest, BaseForest | WeightedForest) and hasattr(forest, "trees_"), "A forest is none.")
-    fits = (forest.n_features_in_, forest.n_labels_, forest._form.has_labels) == (n_features, n_labels, True)  # noqa: SLF001
+    fits = (forest.n_features_in_, forest.n_labels_, forest.target_form.has_labels) == (n_features, n_labels, True)
     require(fits, f"A forest is not for {n_features} columns and {n_labels} labels.")
 
 
@@ -119,7 +119,7 @@ def check_cascade(model: Any) -> None:
         require(values is None or np.shape(values) == (n_labels,), "There are other labels.")
     require(decider.calibration is model.calibration_, "There are two calibrations.")
     if "_findings" in vars(model):
-        require(model._findings.form.n_labels == n_labels, "There are other findings.")  # noqa: SLF001
+        require(model.labels_.form.n_labels == n_labels, "There are other findings.")
     n_inputs = model.n_features_in_
     if scanning is not None:
         same = getattr(scanning, "n_features_in_", None) == n_inputs and hasattr(scanning, "trace_importances")

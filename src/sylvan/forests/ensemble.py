@@ -263,7 +263,7 @@ def check_fitted_forest(forest: Any, *more: str) -> bool:
     if not all_or_none(forest, (*_ALWAYS, *more)):
         require(not {*_SOMETIMES} & vars(forest).keys(), "The trees are missing.")
         return False
-    trees, d, form = forest.trees_, forest.n_features_in_, forest._form  # noqa: SLF001 (of this package)
+    trees, d, form = forest.trees_, forest.n_features_in_, forest.target_form
     require(trees.n_labels == forest.n_labels_ == form.n_labels, "Trees are about other labels.")
     require(trees.n_features <= d, "Trees ask about features that are not there.")
     same = type(form.classes) is type(forest.classes_) and len(form.classes) == len(forest.classes_)

@@ -56,6 +56,12 @@ class TreeVotes:
     n_labels_: int
     _form: TargetForm
 
+    @property
+    def target_form(self) -> TargetForm:
+        """What the target of the fit is about."""
+        check_is_fitted(self, "trees_")
+        return self._form
+
     def _check_X(self, X: Any) -> Any:
         check_is_fitted(self, "trees_")
         if isinstance(X, BinnedMatrix):
