@@ -606,7 +606,10 @@ def run(n_files: int, seed: int, say: Callable[[str], None] = print) -> tuple[Co
         path = Path(folder, "model.sylvan")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            stored = {name: save(model, path, findings="no findings" not in name).read_bytes() for name, model in make_models().items()}
+            stored = {
+                name: save(model, path, findings="no findings" not in name).read_bytes()
+                for name, model in make_models().items()
+            }
     sufferer = Sufferer()
     counts: Counter = Counter()
     bad, began, most = [], time.perf_counter(), 0
