@@ -182,7 +182,7 @@ class Layer:
 
     def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: Any, narrow: bool = True) -> list[np.ndarray]:
         """Return the features of new rows for the next layer; `probas` are the judges'."""
-        if self.judges is not self.forests:
+        if self.forests and self.judges is not self.forests:
             probas = _ask(self.forests, self.visible, blocks, self.own(X))
         transform = self.augment.transform_narrow if narrow and self.narrow else self.augment.transform
         made = transform(self.view(blocks, self.own(X), probas))
