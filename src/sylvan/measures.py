@@ -243,13 +243,7 @@ def _truth_and_scores(Y_true: Any, Y_score: Any) -> tuple[Array, Array]:
 
 def _read_truth(Y_true: Any) -> Array:
     """Return 0/1 labels of any form as booleans (n, n_labels); unknown cells are refused."""
-    targets = read_labels(Y_true)
-    if targets.unknown is not None:
-        row, column = np.argwhere(targets.unknown)[0]
-        raise ValueError(
-            f"Y_true must hold 0 and 1 only, but label {targets.form.label_names[column]!r} is unknown in row {row}"
-        )
-    return targets.recorded
+    return read_labels(Y_true).complete().recorded
 
 
 def _scores(Y_score: Any) -> Array:

@@ -81,9 +81,7 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
         form = self.decider_.form
         targets = read_targets(y, names=form.names)
         targets.check_labels(form)
-        if targets.unknown is not None:
-            raise ValueError("score compares with complete labels, but some cells of y are unknown.")
-        return default_measure(form)(targets.recorded, self.predict_proba(X))
+        return default_measure(form)(targets.complete().recorded, self.predict_proba(X))
 
     @property
     def decision_threshold_(self) -> np.ndarray:

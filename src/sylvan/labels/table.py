@@ -180,6 +180,16 @@ class Targets:
             return ~self.recorded
         return np.zeros(self.recorded.shape, bool) if self.unknown is None else self.unknown
 
+    def complete(self) -> "Targets":
+        """Return the targets if all their cells are known."""
+        if self.unknown is not None:
+            row, column = np.argwhere(self.unknown)[0]
+            raise ValueError(
+                f"Y must hold 0 and 1 only, but {_column(column, self.form.names)} has nan in row {row}. Unknown "
+                "labels: they can be neither learned nor measured here; put 0 for 'not recorded', or use a cascade."
+            )
+        return self
+
     def like(self, labels: np.ndarray) -> Any:
         """Return (n, n_labels) of 0/1 as a frame if the labels came as one, else as int8."""
         if self.columns is None:
@@ -242,14 +252,7 @@ def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targ
 
 def complete_targets(y: Any) -> Targets:
     """Read targets for learners that cannot leave cells out: unknown ones are refused."""
-    targets = read_targets(y)
-    if targets.unknown is not None:
-        row, column = np.argwhere(targets.unknown)[0]
-        raise ValueError(
-            f"Y must hold 0 and 1 only, but {_column(column, targets.form.names)} has nan in row {row}. Unknown "
-            "labels: this estimator cannot learn them; put 0 for 'not recorded', or use a cascade."
-        )
-    return targets
+    return read_targets(y).complete()
 
 
 def read_labels(y: Any) -> Targets:
