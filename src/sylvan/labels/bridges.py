@@ -177,8 +177,7 @@ def from_cleanlab(issues: Any, model: Any, Y: Any = None) -> pd.DataFrame:
 def _given_labels(model: Any, Y: Any) -> tuple[np.ndarray, TargetForm]:
     """Return (n, n_labels) of booleans, and the form of the target."""
     proba, classes = _out_of_sample(model), model.classes_
-    kind = "multilabel" if isinstance(classes, list) else "binary" if len(classes) == 2 else "multiclass"
-    form = TargetForm(kind, model.n_labels_, classes, getattr(model, "label_names_in_", None))
+    form: TargetForm = model.decider_.form if hasattr(model, "decider_") else model.target_form
     if Y is None:
         if not hasattr(model, "labels_"):
             raise ValueError(
