@@ -1,11 +1,12 @@
-"""Warnings at the caller's line, each class once, the logger, and names that are not too long."""
+"""Warnings at the caller's line, each class once, the logger, and names in messages."""
 
 import contextlib
 import inspect
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
+from difflib import get_close_matches
 
 from sylvan.exceptions import SylvanWarning
 
@@ -46,6 +47,18 @@ def progress_logger(verbose: int) -> logging.Logger:
     if verbose and logger.getEffectiveLevel() > logging.INFO:
         logger.setLevel(logging.INFO)
     return logger
+
+
+def did_you_mean(name: object, known: Iterable[object], otherwise: str = ".", cutoff: float = 0.5) -> str:
+    """Return the end of a sentence: the known name that is nearest to one, or `otherwise` if none is near."""
+    close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=cutoff)
+    return f"; did you mean {close[0]!r}?" if close else otherwise
+
+
+def some(names: Sequence[object], at_most: int = 5) -> str:
+    """Return names for a message, the first few if there are many: `'a', 'b', ... (3 in all)`."""
+    shown = ", ".join(repr(name) for name in names[:at_most])
+    return shown if len(names) <= at_most else f"{shown}, ... ({len(names)} in all)"
 
 
 def printable(text: object) -> str:

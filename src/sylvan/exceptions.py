@@ -5,6 +5,13 @@ class ModelFileError(ValueError):
     """A file is not a model file, is damaged, or says something that no model of this package can mean."""
 
 
+class TableError(ValueError):
+    """A table, or what was said about it, is wrong in a way that its owner can mend.
+
+    Parameters are named as Python has them, `drop='title'`; the command line turns that into its options.
+    """
+
+
 class SylvanWarning(UserWarning):
     """What Sylvan warns of; the base of all classes here."""
 

@@ -1,13 +1,13 @@
 """Recommended search spaces for scikit-learn's model selection."""
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from sylvan import algorithms
+from sylvan._messages import did_you_mean
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.pairs import SiameseDeepForest
 
@@ -100,8 +100,7 @@ def _estimator_of(algorithm: Any) -> Any:
     if plain in algorithms.__all__:
         made: Callable[[], Any] = getattr(algorithms, plain)
         return made()
-    close = get_close_matches(plain, [*algorithms.__all__, *_SIAMESE], n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    hint = did_you_mean(plain, [*algorithms.__all__, *_SIAMESE])
     raise ValueError(f"There is no algorithm {name!r}{hint} Known are {', '.join([*algorithms.__all__, 'sdf'])}.")
 
 

@@ -6,12 +6,12 @@ anything else that can be imported, as `package.module:Name`. Options may hold s
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from sylvan._messages import did_you_mean
 from sylvan.cascade.contracts import LayerRecord
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
 from sylvan.measures import Measure
@@ -69,8 +69,7 @@ def _find(use: str) -> Any:
         module, _, name = use.rpartition(".")
         if module:
             raise ValueError(f"There is no method {use!r}; did you mean '{module}:{name}'?")
-        close = get_close_matches(use, known, n=1, cutoff=0.5)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
+        hint = did_you_mean(use, known)
         raise ValueError(f"There is no method {use!r}{hint} Others are named as 'package.module:Name'.")
     return getattr(import_module(known[use]), use)
 

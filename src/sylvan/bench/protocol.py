@@ -11,11 +11,11 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sylvan._messages import did_you_mean
 from sylvan._validation import check_integer
 from sylvan.measures import MEASURES, get_measure
 
@@ -429,6 +429,5 @@ def _known(kind: str, value: Any, known: Iterable[str]) -> None:
 
 
 def _hint(value: Any, known: Iterable[str]) -> str:
-    for close in get_close_matches(str(value), sorted(known), n=1):
-        return f"; did you mean {close!r}?"
-    return f"; known are: {', '.join(sorted(known))}" if list(known) else "; there are none"
+    otherwise = f"; known are: {', '.join(sorted(known))}" if list(known) else "; there are none"
+    return did_you_mean(value, sorted(known), otherwise, cutoff=0.6)

@@ -12,7 +12,8 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan.labels.lists import hint, label_names, labels_from_lists, row_index
+from sylvan._messages import did_you_mean
+from sylvan.labels.lists import label_names, labels_from_lists, row_index
 from sylvan.labels.suggestions import list_cells, row_names
 from sylvan.labels.table import TargetForm, read_labels, read_targets
 
@@ -200,7 +201,7 @@ def _given_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
     given = y[:, None] == np.asarray(classes)[None, :]
     if not given.any(axis=1).all():
         row = int(np.argmin(given.any(axis=1)))
-        known = hint(y[row], classes)
+        known = did_you_mean(y[row], classes)
         raise ValueError(f"Y has the class {y[row]!r} in row {row}, which the model does not know{known}")
     return given
 

@@ -1,12 +1,13 @@
 """Labels that are listed row by row become a table."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
+
+from sylvan._messages import did_you_mean
 
 
 def labels_from_lists(
@@ -71,9 +72,8 @@ def labels_from_lists(
     if (at < 0).any():
         wrong = int(np.argmax(at < 0))
         row = names[row_of[int(np.argmax(codes == wrong))]]
-        raise ValueError(
-            f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{hint(found[wrong], columns)}"
-        )
+        hint = did_you_mean(found[wrong], columns)
+        raise ValueError(f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{hint}")
     table = np.zeros((len(rows), len(columns)), np.float64 if unknown.any() else np.int64)
     table[row_of, at[codes]] = 1
     if unknown.any():
@@ -135,9 +135,3 @@ def label_names(labels: Any) -> pd.Index:
     if not columns.is_unique:
         raise ValueError(f"labels has {columns[columns.duplicated()][0]!r} twice; names must be unique.")
     return columns
-
-
-def hint(name: Any, known: Iterable[Any]) -> str:
-    """Return the end of a sentence that names the nearest known name."""
-    close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else "."

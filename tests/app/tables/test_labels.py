@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import examples
-from sylvan.app.tables import LabelCells, TableError
+from sylvan.app.tables import LabelCells, TableError, TableSchema
 
 POSITIVE = ["1", "1.0", "yes", "Yes", "YES", "y", "true", "TRUE", "True", "t", " 1", "yes "]
 NEGATIVE = ["0", "0.0", "no", "No", "n", "false", "FALSE", "False", "f", "-0"]
@@ -99,4 +99,4 @@ def test_lists_are_completed_at_the_end():
 
 def test_cells_go_to_a_model_file_and_back():
     cells = LabelCells(["tags"], "lists", "|", "zero", ["a", "b"])
-    assert LabelCells(**cells.to_json()) == cells
+    assert TableSchema.from_json(TableSchema(["x"], cells).to_json()).labels == cells

@@ -48,7 +48,7 @@ def test_features_labels_names_and_notes(write):
     assert table.schema.categories == {"mode": ["major", "minor"]}
     assert [note.split("(")[0].strip() for note in table.notes] == [
         "Column 'id' names the rows",
-        "1 label cells are empty: only these may be filled, and 4 zeros are trusted",
+        "1 label cells are empty: only there labels are suggested, and 4 zeros are trusted",
         "Text columns taken as categories: 'mode'.",
     ]
     assert table.source_rows.tolist() == [0, 1, 2, 3]

@@ -3,8 +3,8 @@
 import json
 import shlex
 import sys
-from contextlib import suppress
-from difflib import get_close_matches
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+import sylvan
+from sylvan._messages import did_you_mean
 from sylvan.app.cli.options import FILE, with_examples
 from sylvan.app.cli.steps import check_free
 from sylvan.app.cli.terminal import say, show, show_table, visible
@@ -66,17 +68,15 @@ with_examples(bench, _EXAMPLES)
 
 
 def _run(**options: Any) -> None:
-    from sylvan.bench import load_protocol, protocol_names, run  # noqa: PLC0415 (heavy: only when something is run)
-
     if options["jobs"] == 0:
         raise click.UsageError("--jobs must be at least 1, or -1 for all cores")
     out = options["out"]
     check_free(True, out)
     try:
         name = options["protocol"]
-        if name.upper() in protocol_names() and not Path(name).is_file():
+        if name.upper() in sylvan.bench.protocol_names() and not Path(name).is_file():
             name = name.upper()
-        protocol = load_protocol(name, quick=options["quick"])
+        protocol = sylvan.bench.load_protocol(name, quick=options["quick"])
         protocol = protocol.select(
             methods=_choose_methods(protocol, options["methods"]),
             factors=_choose_levels(options["ilr"], options["level"]),
@@ -86,10 +86,10 @@ def _run(**options: Any) -> None:
         protocol = protocol.select(datasets=_choose_datasets(protocol, options["datasets"]))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    command = shlex.join(["sylvan", *sys.argv[1:]])
-    with _Bar() as bar:
+    how = {"n_jobs": options["jobs"], "retry": options["retry"], "command": shlex.join(["sylvan", *sys.argv[1:]])}
+    with _watching() as progress:
         try:
-            results = run(protocol, out, n_jobs=options["jobs"], retry=options["retry"], progress=bar, command=command)
+            results = sylvan.bench.run(protocol, out, progress=progress, **how)
         except KeyboardInterrupt:
             say(f"Stopped. Finished cells are in {out}; the same command goes on from there.")
             sys.exit(130)
@@ -121,10 +121,8 @@ def _print_troubles(results: Any) -> None:
 
 def _choose_datasets(protocol: Any, named: list[str] | None) -> list[str]:
     """Return the named sets, else those of the protocol that are here, else the built-in one."""
-    from sylvan.bench.protocol import BUILT_IN  # noqa: PLC0415
-    from sylvan.datasets import list_datasets  # noqa: PLC0415
-
-    there = {*list_datasets(), *BUILT_IN.values()}
+    built_in = sylvan.bench.protocol.BUILT_IN
+    there = {*sylvan.datasets.list_datasets(), *built_in.values()}
     there |= {name for name, entry in protocol.data.items() if "path" in entry}
     if named is not None:
         known = sorted({*there, *protocol.datasets})
@@ -132,14 +130,14 @@ def _choose_datasets(protocol: Any, named: list[str] | None) -> list[str]:
             if "/" in name or name.endswith((".csv", ".arff")):
                 ways = "is found by name in the folder SYLVAN_DATA, or in a protocol as { name = ..., path = ... }"
                 raise click.UsageError(f"--datasets takes names, not files: {name!r} {ways}.")
-            close = get_close_matches(name, known, n=1, cutoff=0.8)
-            if name not in known and close:
-                raise click.UsageError(f"unknown data set {name!r}; did you mean {close[0]!r}?")
+            hint = did_you_mean(name, known, "", cutoff=0.8)
+            if name not in known and hint:
+                raise click.UsageError(f"unknown data set {name!r}{hint}")
         return named
     found = [name for name in protocol.datasets if name in there]
     absent = [name for name in protocol.datasets if name not in there]
     if not found:
-        found = [BUILT_IN[protocol.task]]
+        found = [built_in[protocol.task]]
         where = "The protocol's data sets are not here (SYLVAN_DATA names their folder)"
         say(f"{where}: {found[0]}, a built-in set, is run.")
     elif absent:
@@ -154,10 +152,9 @@ def _choose_methods(protocol: Any, named: list[str] | None) -> list[str] | None:
     chosen = [name if name in known else name.replace("-", "_").lower() for name in named]
     for name, given in zip(chosen, named):
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it has: {', '.join(sorted(known))}."
+            hint = did_you_mean(name, known, f"; it has: {', '.join(sorted(known))}.", cutoff=0.6)
             raise click.UsageError(
-                f"the protocol has no method {given!r}; {hint} Others go into a protocol of your own, as "
+                f"the protocol has no method {given!r}{hint} Others go into a protocol of your own, as "
                 "[methods.NAME] with use = ... (`sylvan bench protocols` has some to start from)."
             )
     return chosen
@@ -175,61 +172,42 @@ def _choose_levels(ilr: list[str] | None, levels: tuple[str, ...]) -> dict[str, 
     return chosen
 
 
-class _Bar:
-    """A bar with the time left on a terminal; a line for each cell elsewhere."""
+@contextmanager
+def _watching() -> Iterator[Callable[[Any], None]]:
+    """Show a bar with the time left on a terminal; a line for each cell elsewhere."""
+    runner, console = sylvan.bench.runner, Console(stderr=True)
+    if not console.is_terminal:
+        yield runner.print_progress
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[left]} left"), TextColumn("[red]{task.fields[failed]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(f"{'starting':<30}", total=None, left="?", failed="")
 
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        columns = (
-            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("{task.fields[left]} left"), TextColumn("[red]{task.fields[failed]}"),
-        )  # fmt: skip
-        self.bar = Progress(*columns, console=console) if console.is_terminal else None
-        self.task: Any = None
+        def update(watch: Any) -> None:
+            last = "starting" if watch.last is None else f"{watch.last.cell.dataset} {watch.last.cell.method}"
+            left = runner.format_seconds(watch.seconds_left())
+            failed = f"{watch.failed} failed" if watch.failed else ""
+            last = f"{visible(last):<30.30}"  # one width, or the bar would jump
+            bar.update(task, total=watch.total, completed=watch.done, description=last, left=left, failed=failed)
 
-    def __enter__(self) -> "_Bar":
-        if self.bar is not None:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def __call__(self, watch: Any) -> None:
-        from sylvan.bench.runner import format_seconds, print_progress  # noqa: PLC0415
-
-        if self.bar is None:
-            print_progress(watch)
-            return
-        if self.task is None:
-            self.task = self.bar.add_task("", total=watch.total, left="?", failed="")
-        last = "starting" if watch.last is None else f"{watch.last.cell.dataset} {watch.last.cell.method}"
-        self.bar.update(
-            self.task,
-            completed=watch.done,
-            description=f"{visible(last):<30.30}",  # one width, or the bar would jump
-            left=format_seconds(watch.seconds_left()),
-            failed=f"{watch.failed} failed" if watch.failed else "",
-        )
+        yield update
 
 
 def _read(path: Path) -> Any:
-    from sylvan.bench import read_results  # noqa: PLC0415
-
     try:
-        return read_results(path)
+        return sylvan.bench.read_results(path)
     except (FileNotFoundError, ValueError) as error:
         raise click.UsageError(str(error)) from error
 
 
 def _print_ranks(results: Any) -> None:
     """Print average ranks, methods by measures."""
-    from sylvan.bench.statistics import ranks  # noqa: PLC0415
-
     if results.scores.empty:
         return
-    found = ranks(results.scores)
+    found = sylvan.bench.statistics.ranks(results.scores)
     if found.overall.empty:
         say("No block of cells is complete for all methods: there is nothing to compare yet.")
         return
@@ -270,8 +248,6 @@ def show_results(results: Path, measure: str | None, as_json: bool) -> None:
 
 
 def _print_tables(scores: Any, protocol: Any) -> None:
-    from sylvan.bench.statistics import greater_is_better  # noqa: PLC0415
-
     factors = list(protocol.factors)
     for measure in protocol.measures:
         part = scores[scores["measure"] == measure]
@@ -281,13 +257,13 @@ def _print_tables(scores: Any, protocol: Any) -> None:
         columns = factors or ["dataset"]
         wide = means.pivot_table(index="method", columns=columns, values="value", sort=False)
         wide = wide.reindex([name for name in protocol.methods if name in wide.index])
-        arrow = "greater" if greater_is_better(measure) else "smaller"
+        greater = sylvan.bench.statistics.greater_is_better(measure)
         over = "mean over data sets and repeats" if factors else "mean over repeats"
         heads = ["method"]
         for column in wide.columns:
             levels = column if isinstance(column, tuple) else (column,)
             heads.append("\n".join(f"{n} {v}" if factors else str(v) for n, v in zip(columns, levels)))
-        best = wide.max() if greater_is_better(measure) else wide.min()
+        best = wide.max() if greater else wide.min()
         rows = (
             [
                 protocol.method_names.get(str(method), str(method)),
@@ -298,7 +274,7 @@ def _print_tables(scores: Any, protocol: Any) -> None:
             ]
             for method, row in wide.iterrows()
         )
-        show_table(heads, rows, "lr", f"{measure} ({over}; {arrow} is better)")
+        show_table(heads, rows, "lr", f"{measure} ({over}; {'greater' if greater else 'smaller'} is better)")
 
 
 @bench.command(short_help="Write a page with statistics and plots.")
@@ -316,13 +292,11 @@ def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
         raise click.UsageError("--plots goes with a page in HTML.")
     check_free(force, out, inputs=(results,))
     if out.suffix == ".md":
-        from sylvan.bench.markdown import write_markdown  # noqa: PLC0415
+        from sylvan.bench.markdown import write_markdown  # noqa: PLC0415 (heavy)
 
         written = write_markdown(found, out)
     else:
-        from sylvan.bench.report import write_report  # noqa: PLC0415
-
-        written = write_report(found, out, plots_dir=plots)
+        written = sylvan.bench.write_report(found, out, plots_dir=plots)
     show(f"{written} ({written.stat().st_size / 1e6:.1f} MB)")
 
 
@@ -330,16 +304,15 @@ def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
 @click.argument("name", required=False)
 def protocols(name: str | None) -> None:
     """List the protocols that ship, or print one as TOML, to be changed into your own."""
-    from sylvan.bench import load_protocol, protocol_names  # noqa: PLC0415
-
+    known = sylvan.bench.protocol_names()
     if name is not None:
-        if name not in protocol_names():
-            raise click.UsageError(f"unknown protocol {name!r}; there are: {', '.join(protocol_names())}")
-        click.echo(load_protocol(name).text, nl=False)
+        if name not in known:
+            raise click.UsageError(f"unknown protocol {name!r}; there are: {', '.join(known)}")
+        click.echo(sylvan.bench.load_protocol(name).text, nl=False)
         return
     rows = []
-    for each in protocol_names():
-        found = load_protocol(each)
+    for each in known:
+        found = sylvan.bench.load_protocol(each)
         numbers = (len(found.datasets), len(found.methods), len(found.measures), len(found.cells()))
         rows.append((each, found.title, *numbers, found.source))
     show_table(("name", "title", "data sets", "methods", "measures", "cells", "source"), rows, "l")

@@ -5,10 +5,12 @@ from typing import Any
 
 import click
 
+import sylvan
 from sylvan.app.cli.options import FILE, command, file_options, result_options
 from sylvan.app.cli.predict import open_rows, tell_unseen, text_columns
 from sylvan.app.cli.steps import format_of, read_model
 from sylvan.app.cli.terminal import print_json, say, show_table
+from sylvan.exceptions import TableError
 
 
 @command("""
@@ -44,12 +46,10 @@ def evaluate(**options: Any) -> None:
 
 
 def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[Any, Any]:
-    from sylvan.app.tables.training import read_labels  # noqa: PLC0415 (heavy)
-
     path: Path = options["data"]
     table = open_rows(path, schema, options, about)
-    frame = next(iter(table.chunks(None, text=text_columns(schema))))
-    Y = read_labels(path, schema, frame, options["label_file"], **format_of(options, about))
+    frame = table.whole(text=text_columns(schema))
+    Y = sylvan.app.tables.training.read_labels(path, schema, frame, options["label_file"], **format_of(options, about))
     unseen: dict[str, list[str]] = {}
     X = schema.features_of(frame, unseen)
     tell_unseen(unseen)
@@ -63,25 +63,22 @@ def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[
 
 
 def _scores_of_labels(model: Any, X: Any, Y: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    from sylvan.measures import MEASURES, macro_auroc, macro_average_precision, macro_f1, macro_mcc  # noqa: PLC0415
-
     proba = model.predict_proba(X)
     if not model.decider_.form.has_labels:  # one column, fitted as two classes
         proba = proba[:, 1:]
     threshold = model.decision_threshold_
-    scores = {measure.name: measure(Y, proba, threshold=threshold) for measure in MEASURES.values()}
+    measures = sylvan.measures.MEASURES
+    scores = {name: measure(Y, proba, threshold=threshold) for name, measure in measures.items()}
     columns = {
-        measure.name.removeprefix("macro_"): measure.vector(Y, proba, threshold=threshold)
-        for measure in (macro_auroc, macro_average_precision, macro_f1, macro_mcc)
+        name: measures[f"macro_{name}"].vector(Y, proba, threshold=threshold)
+        for name in ("auroc", "average_precision", "f1", "mcc")
     }
     measured = ({key: float(values[at]) for key, values in columns.items()} for at in range(Y.shape[1]))
     return scores, [{"label": str(name), "positives": int(Y[name].sum()), **row} for name, row in zip(Y, measured)]
 
 
 def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
-    from sklearn import metrics  # noqa: PLC0415
-
-    from sylvan.app.tables import TableError  # noqa: PLC0415
+    from sklearn import metrics  # noqa: PLC0415 (heavy)
 
     known = {str(name) for name in model.classes_}
     new = [name for name in y.unique() if name not in known]
@@ -100,7 +97,6 @@ def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], li
 
 
 def _direction(name: str) -> str:
-    from sylvan.measures import MEASURES  # noqa: PLC0415
-
-    greater = MEASURES[name].greater_is_better if name in MEASURES else name != "log_loss"
+    measure = sylvan.measures.MEASURES.get(name)
+    greater = name != "log_loss" if measure is None else measure.greater_is_better
     return "greater" if greater else "smaller"

@@ -4,6 +4,8 @@ from typing import Any
 
 import click
 
+from sylvan._messages import did_you_mean
+from sylvan.app.cli.listing import parts_in_words
 from sylvan.app.cli.options import FILE, command, file_options, result_options
 from sylvan.app.cli.predict import label_table, open_rows, tell_unseen, text_columns
 from sylvan.app.cli.steps import read_model
@@ -48,11 +50,9 @@ def explain(**options: Any) -> None:
 
 
 def _whole(model: Any, schema: Any, top: int) -> dict[str, Any]:
-    import numpy as np  # noqa: PLC0415
-
     importances = model.feature_importances_
     names = [str(name) for name in getattr(model, "feature_names_in_", schema.features)]
-    order = np.argsort(-importances, kind="stable")[:top]
+    order = (-importances).argsort(kind="stable")[:top]
     found: dict[str, Any] = {
         "model": _facts(model),
         "features": [
@@ -71,8 +71,6 @@ def _whole(model: Any, schema: Any, top: int) -> dict[str, Any]:
 
 
 def _facts(model: Any) -> dict[str, Any]:
-    from sylvan.app.cli.listing import parts_in_words  # noqa: PLC0415
-
     facts = {"layers": model.n_layers_, "labels": model.n_labels_, "features": model.n_features_in_}
     return facts | {key.replace("_", " "): value for key, value in parts_in_words(model).items()}
 
@@ -118,7 +116,7 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
 
 def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     table = open_rows(options["data"], schema, options | {"quiet": True}, about)
-    frame = next(iter(table.chunks(None, text=text_columns(schema))))
+    frame = table.whole(text=text_columns(schema))
     names = [str(name) for name in frame.index]
     if schema.id in frame:
         names = [f"row {name}" if cell != cell else str(cell) for cell, name in zip(frame[schema.id], names)]
@@ -143,13 +141,10 @@ def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, 
 
 
 def _position(names: list[str], row: str, where: str) -> int:
-    from difflib import get_close_matches  # noqa: PLC0415
-
     if row in names:
         return names.index(row)
-    close = get_close_matches(row, names, n=1, cutoff=0.7)
-    hint = f"did you mean {close[0]!r}?" if close else f"they are called {names[0]!r} to {names[-1]!r}."
-    raise click.UsageError(f"There is no row {row!r} in {where}; {hint}")
+    hint = did_you_mean(row, names, f"; they are called {names[0]!r} to {names[-1]!r}.", cutoff=0.7)
+    raise click.UsageError(f"There is no row {row!r} in {where}{hint}")
 
 
 def _print_part(name: str, part: Any) -> None:

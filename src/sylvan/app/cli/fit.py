@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+import sylvan
 from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options
 from sylvan.app.cli.steps import check_free, fit_model, format_of, make_model, read_training
 from sylvan.app.cli.terminal import gigabytes, print_json, say
@@ -68,16 +69,12 @@ def fit(**options: Any) -> None:
 
 def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = None) -> None:
     """Write the model file, with what is known of the table."""
-    from sylvan.io import save  # noqa: PLC0415 (heavy)
-
     known = {name: value for name, value in format_of(options).items() if name != "delimiter"}
     about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
-    save(model, path or options["out"], about=about, findings=options["with_rows"])
+    sylvan.io.save(model, path or options["out"], about=about, findings=options["with_rows"])
 
 
 def write_page(model: Any, table: Any, path: Path, *, seconds: float, data: Path, **parts: Any) -> None:
     """Write the report of a fit."""
-    from sylvan.app.report import write_report  # noqa: PLC0415
-
-    facts = {"data": data.name, "seconds": f"{seconds:.1f}"}
-    write_report(model, path, X=table.X, Y=table.Y, title=f"Deep forest on {data.name}", facts=facts, **parts)
+    said = {"title": f"Deep forest on {data.name}", "facts": {"data": data.name, "seconds": f"{seconds:.1f}"}}
+    sylvan.app.report.write_report(model, path, X=table.X, Y=table.Y, **said, **parts)

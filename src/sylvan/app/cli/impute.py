@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+import sylvan
 from sylvan.app.cli.fit import store, write_page
 from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options, safe_option
 from sylvan.app.cli.steps import check_free, fit_model, make_model, read_training
@@ -45,7 +46,8 @@ def impute(**options: Any) -> None:
     completed = options["label_file"] or options["data"]
     needed = completed.stat().st_size if completed.is_file() else 0
     check_free(options["force"], *outputs, inputs=inputs, needed=needed)
-    _check_output(options)
+    for path in filter(None, (options["out"], options["suggestions"])):
+        sylvan.app.tables.output.check_output(path)  # before a long fit
     model = make_model(options)
     table = read_training(options)
     if table.Y.ndim == 1:
@@ -54,7 +56,7 @@ def impute(**options: Any) -> None:
     fit_model(model, table, options)
     seconds = time.perf_counter() - began
     added, listed = _choose(model, options)
-    doubts = _doubts(model)
+    doubts = sylvan.labels.gaps.doubt_missing_at_random(model)
     recovery = _check(model, table, options) if options["check"] else None
     doubts += _not_found_again(added, recovery)
     _write(model, table, added, listed, options)
@@ -73,15 +75,6 @@ def impute(**options: Any) -> None:
         say(f"Warning: {doubt}")
 
 
-def _check_output(options: dict[str, Any]) -> None:
-    """Refuse names that no table can have, before a long fit."""
-    from sylvan.app.tables.output import check_output  # noqa: PLC0415 (heavy)
-
-    for path in (options["out"], options["suggestions"]):
-        if path is not None:
-            check_output(path)
-
-
 def _choose(model: Any, options: dict[str, Any]) -> tuple[Any, Any]:
     """Return what is added, and the list of suggestions: that and the next best."""
     import pandas as pd  # noqa: PLC0415
@@ -94,12 +87,6 @@ def _choose(model: Any, options: dict[str, Any]) -> tuple[Any, Any]:
     listed = listed.drop_duplicates(["row", "label"]).sort_values("probability", ascending=False, kind="stable")
     others = listed[listed["added"] == 0].head(_NEXT_BEST)
     return added, listed[(listed["added"] == 1) | listed.index.isin(others.index)].reset_index(drop=True)
-
-
-def _doubts(model: Any) -> list[str]:
-    from sylvan.labels.gaps import doubt_missing_at_random  # noqa: PLC0415
-
-    return doubt_missing_at_random(model)
 
 
 def _check(model: Any, table: Any, options: dict[str, Any]) -> Any:
@@ -122,14 +109,13 @@ def _not_found_again(added: Any, recovery: Any) -> list[str]:
 
 
 def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, Any]) -> None:
-    from sylvan.app.tables import TableWriter, write_completed  # noqa: PLC0415
-
+    tables = sylvan.app.tables
     at = table.X.index.get_indexer(added["row"])
     rows = table.source_rows.to_numpy()[at]
     safe = options["safe"]
-    write_completed(options["out"], table.source, table.schema.labels, rows, added["label"], safe=bool(safe))
+    tables.write_completed(options["out"], table.source, table.schema.labels, rows, added["label"], safe=bool(safe))
     if options["suggestions"]:
-        with TableWriter(options["suggestions"], safe=safe is not False) as out:
+        with tables.TableWriter(options["suggestions"], safe=safe is not False) as out:
             name = table.schema.id if table.schema.id not in (None, *listed.columns) else "row"
             out.write(listed.rename(columns={"row": name}).assign(probability=listed["probability"].round(4)))
 

@@ -6,7 +6,9 @@ from inspect import getdoc
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
+import sylvan
 from sylvan.app.cli.options import FILE, algorithm_name, command, complete_algorithm, force_option, result_options
 from sylvan.app.cli.steps import check_free
 from sylvan.app.cli.terminal import print_json, say, show, show_table
@@ -54,11 +56,8 @@ sylvan algorithms --json
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def algorithms(name: str | None, as_json: bool) -> None:
     """List the algorithms, or tell about one: its forests, what layers pass on, its imputer and its length."""
-    import sylvan  # noqa: PLC0415 (heavy)
-    from sylvan import algorithms as all_of_them  # noqa: PLC0415
-
     rows = []
-    for each in all_of_them.__all__ if name is None else [algorithm_name(name)]:
+    for each in sylvan.algorithms.__all__ if name is None else [algorithm_name(name)]:
         function = getattr(sylvan, each)
         about = (function.__doc__ or "").strip().splitlines()[0]
         rows.append({"name": each.replace("_", "-"), "about": about, **parts_in_words(function())})
@@ -89,22 +88,20 @@ sylvan datasets digit_attributes -o holes.csv --hide 0.5
 @result_options
 def datasets(**options: Any) -> None:
     """List the data sets that are here: built in, and in the folder that SYLVAN_DATA names. Or write one as a table."""
-    from sylvan.datasets import hide_positives, list_datasets, load_dataset  # noqa: PLC0415 (heavy)
-
     if options["name"] is None:
         if options["out"] is not None or options["hide"] is not None:
             raise click.UsageError("Which data set? sylvan datasets NAME -o FILE")
         if options["as_json"]:
-            print_json(list_datasets())
+            print_json(sylvan.datasets.list_datasets())
             return
-        for name in list_datasets():
+        for name in sylvan.datasets.list_datasets():
             show(name)
         if not os.environ.get("SYLVAN_DATA"):
             say("More: name a folder of ARFF or CSV files in SYLVAN_DATA.", options["quiet"])
         return
     check_free(options["force"], options["out"])
     try:
-        found = load_dataset(options["name"], as_frame=True)
+        found = sylvan.datasets.load_dataset(options["name"], as_frame=True)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     X, Y = found.data, found.target
@@ -113,7 +110,7 @@ def datasets(**options: Any) -> None:
         if options["hide"]:
             raise click.UsageError(f"{options['name']} has classes, not labels: there is nothing to hide.")
     elif options["hide"]:
-        Y = hide_positives(Y, options["hide"], random_state=options["seed"])
+        Y = sylvan.datasets.hide_positives(Y, options["hide"], random_state=options["seed"])
     if options["out"] is None:
         facts = {"name": options["name"], "rows": len(X), "features": X.shape[1], "labels": list(map(str, Y.columns))}
         if options["as_json"]:
@@ -126,13 +123,11 @@ def datasets(**options: Any) -> None:
 
 
 def _export(X: Any, Y: Any, options: dict[str, Any]) -> None:
-    import pandas as pd  # noqa: PLC0415
-
-    from sylvan.app.tables import TableWriter  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415 (heavy)
 
     dense = pd.DataFrame({str(name): X[name].to_numpy() for name in X.columns})
     labels = Y.set_axis([f"label:{name}" for name in Y.columns], axis=1).reset_index(drop=True)
-    with TableWriter(options["out"]) as out:
+    with sylvan.app.tables.TableWriter(options["out"]) as out:
         out.write(pd.concat([dense, labels], axis=1))
     if options["as_json"]:
         print_json({"file": str(options["out"]), "rows": len(X), "features": X.shape[1], "labels": Y.shape[1]})
@@ -143,10 +138,8 @@ def _export(X: Any, Y: Any, options: dict[str, Any]) -> None:
 @click.command()
 def demo() -> None:
     """Hide half of the positives of a built-in set; show which of them a deep forest finds again, and its rules."""
-    from sylvan.app.demo import main  # noqa: PLC0415 (heavy)
-
     say("The first run compiles for about half a minute.")
-    main()
+    sylvan.app.demo.main()
 
 
 @command("""
@@ -157,10 +150,6 @@ sylvan completion fish > ~/.config/fish/completions/sylvan.fish
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the lines that make a SHELL complete commands, options and names of algorithms."""
-    from click.shell_completion import get_completion_class  # noqa: PLC0415
-
-    from sylvan.app.cli.main import sylvan  # noqa: PLC0415
-
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(sylvan, {}, "sylvan", "_SYLVAN_COMPLETE").source())
+    click.echo(kind(click.get_current_context().find_root().command, {}, "sylvan", "_SYLVAN_COMPLETE").source())

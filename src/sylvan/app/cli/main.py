@@ -6,15 +6,15 @@ import sys
 import threading
 import traceback
 import warnings
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from sylvan import __version__
+from sylvan._messages import did_you_mean
 from sylvan.app.cli.terminal import in_options, say, visible
-from sylvan.exceptions import FeatureWarning, NothingImputedWarning
+from sylvan.exceptions import FeatureWarning, NothingImputedWarning, TableError
 
 #: name: (module, help in the list of commands), imported when they are used
 _COMMANDS = {
@@ -47,8 +47,7 @@ class _Sylvan(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            close = get_close_matches(cmd_name, _COMMANDS, n=1)
-            ctx.fail(f"There is no command {cmd_name!r}" + (f"; did you mean {close[0]!r}?" if close else "."))
+            ctx.fail(f"There is no command {cmd_name!r}{did_you_mean(cmd_name, _COMMANDS)}")
         return getattr(import_module(_COMMANDS[cmd_name][0]), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -129,8 +128,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _exit_code(error: BaseException) -> int:
     """Return 2 for what the user can mend in files and options, 1 for what failed."""
-    known = sys.modules.get("sylvan.app.tables.errors")  # not imported here, since it is heavy
-    return 2 if known is not None and isinstance(error, known.TableError) else 1
+    return 2 if isinstance(error, TableError) else 1
 
 
 def _one_line(text: str) -> str:

@@ -1,15 +1,14 @@
 """Options that several commands share."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
 from sylvan import ALGORITHMS
+from sylvan._messages import did_you_mean
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-DEFAULT_ALGORITHM = "auto"
 
 
 def with_examples(command: click.Command, text: str) -> click.Command:
@@ -74,14 +73,13 @@ def algorithm_name(value: str) -> str:
     """Return the name of an algorithm as Python has it."""
     name = value.lower().replace("-", "_")
     if name not in ALGORITHMS:
-        close = get_close_matches(name, ALGORITHMS, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(ALGORITHMS)}."
-        raise click.UsageError(f"There is no algorithm {value!r}; {hint}")
+        hint = did_you_mean(name, ALGORITHMS, f"; there are {', '.join(ALGORITHMS)}.")
+        raise click.UsageError(f"There is no algorithm {value!r}{hint}")
     return name
 
 
 model_options = several(
-    click.option("--algorithm", "-a", default=DEFAULT_ALGORITHM, show_default=True,
+    click.option("--algorithm", "-a", default="auto", show_default=True,
                  callback=lambda ctx, param, value: algorithm_name(value), shell_complete=complete_algorithm,
                  metavar="NAME", help="`sylvan algorithms` lists them."),
     click.option("--frequency", multiple=True, metavar="WAY",

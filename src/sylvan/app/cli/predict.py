@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+import sylvan
+from sylvan._messages import some
 from sylvan.app.cli.options import FILE, command, file_options, force_option, safe_option
-from sylvan.app.cli.steps import check_free, format_of, read_model
+from sylvan.app.cli.steps import check_free, format_of, label_names, read_model
 from sylvan.app.cli.terminal import counting, say, visible
 
 _NUMBERS = 1_000_000  # feature values that are read and predicted at a time
@@ -35,15 +37,13 @@ def predict(**options: Any) -> None:
 
     Columns are found by their names; others are left out. Files of any length do: they are read and written in parts.
     """
-    from sylvan.app.tables import TableWriter  # noqa: PLC0415 (heavy)
-
     check_free(options["force"], options["out"], inputs=(options["model"], options["data"]))
     model, schema, about = read_model(options["model"])
     table = open_rows(options["data"], schema, options, about)
     unseen: dict[str, list[str]] = {}
     n_rows, n_positive = 0, 0
     safe = options["safe"] is not False
-    writer: Any = nullcontext() if options["out"] is None else TableWriter(options["out"], safe=safe)
+    writer: Any = nullcontext() if options["out"] is None else sylvan.app.tables.TableWriter(options["out"], safe=safe)
     with counting("rows", table.n_rows, options["quiet"]) as advance, writer as out:
         for part in _parts(model, schema, table, options["proba"], unseen):
             if out is None:
@@ -63,9 +63,7 @@ def predict(**options: Any) -> None:
 
 def _print(frame: Any, header: bool, safe: bool) -> None:
     """Print rows as CSV; a terminal gets no control characters."""
-    from sylvan.app.tables.output import csv_text  # noqa: PLC0415
-
-    text = csv_text(frame, header, safe)
+    text = sylvan.app.tables.output.csv_text(frame, header, safe)
     if sys.stdout.isatty():
         text = "".join(visible(line) + "\n" for line in text.removesuffix("\n").split("\n"))
     click.echo(text, nl=False, color=True)  # or it would take colours out of names
@@ -94,10 +92,7 @@ def _why_few(model: Any) -> str:
 
 def open_rows(path: Path, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> Any:
     """Open a table of new rows, and say what does not fit the model."""
-    from sylvan.app.tables import open_table  # noqa: PLC0415
-    from sylvan.app.tables.errors import some  # noqa: PLC0415
-
-    table = open_table(path, missing=schema.missing, **format_of(options, about))
+    table = sylvan.app.tables.open_table(path, missing=schema.missing, **format_of(options, about))
     schema.check_columns(table.columns, str(path))
     new = schema.new_columns(table.columns)
     if new:
@@ -112,25 +107,21 @@ def text_columns(schema: Any) -> list[str]:
 
 def tell_unseen(unseen: dict[str, list[str]]) -> None:
     """Warn of categories that the model has not seen."""
-    from sylvan.app.tables.errors import some  # noqa: PLC0415
-
     for name, values in unseen.items():
         say(f"Warning: column {name!r} has values that the model has not seen, taken as missing: {some(values)}.")
 
 
 def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, list[str]]) -> Iterator[Any]:
-    import pandas as pd  # noqa: PLC0415
-
     wanted = [*schema.features, *([schema.id] if schema.id in table.columns else [])]
     size = max(100, _NUMBERS // (len(schema.features) + 4 * model.n_labels_))
     for frame in table.chunks(size, wanted, text_columns(schema)):
         X = schema.features_of(frame, unseen)
         found = label_table(model, X, proba)
-        name = schema.id if schema.id in frame else "row"
-        index = pd.Series(frame[name] if schema.id in frame else frame.index, index=frame.index)
+        name, rows = (schema.id, frame[schema.id]) if schema.id in frame else ("row", frame.index)
         while name in found:  # a label has the same name
             name += "_"
-        yield pd.concat([index.rename(name), found], axis=1)
+        found.insert(0, name, rows)
+        yield found
 
 
 def label_table(model: Any, X: Any, proba: bool) -> Any:
@@ -140,12 +131,5 @@ def label_table(model: Any, X: Any, proba: bool) -> Any:
     values = model.predict_proba(X).round(6) if proba else model.predict(X)
     if values.ndim == 1:
         return pd.DataFrame({"prediction": values}, index=X.index)
-    return pd.DataFrame(values, index=X.index, columns=_names(model))
-
-
-def _names(model: Any) -> list[str]:
-    """Return what labels, or classes, are called."""
-    if not model.decider_.form.has_labels:
-        return [str(name) for name in model.classes_]
-    names = getattr(model, "label_names_in_", None)
-    return [f"label_{j}" for j in range(model.n_labels_)] if names is None else [str(name) for name in names]
+    names = label_names(model) if model.decider_.form.has_labels else [str(name) for name in model.classes_]
+    return pd.DataFrame(values, index=X.index, columns=names)

@@ -6,17 +6,17 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import click
 
-from sylvan import ALGORITHMS
+import sylvan
 from sylvan._files import check_target
-from sylvan._messages import once_each
+from sylvan._messages import did_you_mean, once_each
 from sylvan.app.cli.terminal import counting, gigabytes, in_options, say
+from sylvan.exceptions import TableError
 
 
 def check_free(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = (), needed: int = 0) -> None:
@@ -57,15 +57,14 @@ def _check_space(path: Path, needed: int) -> None:
         )
 
 
+_BITS = {"0", "1", "0.0", "1.0"}
 _TABLE = ("label_file", "id", "drop", "categorical", "missing", "blank", "classes", "separator", "positive", "negative")
 
 
 def read_training(options: dict[str, Any]) -> Any:
     """Read the table that the data options name."""
-    from sylvan.app.tables import read_training_table  # noqa: PLC0415 (heavy)
-
     said = {name: options[name] for name in _TABLE} | format_of(options)
-    table = read_training_table(options["data"], options["labels"] or None, **said)
+    table = sylvan.app.tables.read_training_table(options["data"], options["labels"] or None, **said)
     for note in table.notes:
         say(in_options(note), options["quiet"])
     return table
@@ -82,8 +81,6 @@ def format_of(options: dict[str, Any], about: dict[str, Any] | None = None) -> d
 
 def make_model(options: dict[str, Any]) -> Any:
     """Build the estimator that the model options name."""
-    import sylvan  # noqa: PLC0415
-
     name = options["algorithm"]
     given: dict[str, Any] = {"random_state": options["seed"], "n_jobs": options["jobs"]}
     numbers = {"n_trees": options["trees"], "max_layers": options["layers"]}
@@ -108,9 +105,8 @@ def make_model(options: dict[str, Any]) -> Any:
         return model.set_params(**nested)
     except (ValueError, AttributeError) as error:
         key = next(iter(nested))
-        close = get_close_matches(key, model.get_params(), n=1, cutoff=0.6)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise click.UsageError(f"--set {key}: {str(error).splitlines()[0].split('. Valid')[0]}.{hint}") from error
+        hint = did_you_mean(key, model.get_params(), cutoff=0.6)
+        raise click.UsageError(f"--set {key}: {str(error).splitlines()[0].split('. Valid')[0]}{hint}") from error
 
 
 def _value(text: str) -> Any:
@@ -122,10 +118,8 @@ def _value(text: str) -> Any:
 
 def _frequency(algorithm: str, texts: Sequence[str]) -> dict[str, Any]:
     """Return what is known of c, or how it is estimated, as arguments of an algorithm that takes it."""
-    import sylvan  # noqa: PLC0415
-    from sylvan.labels import frequency  # noqa: PLC0415
-
-    takes = {name: signature(getattr(sylvan, name)).parameters for name in ALGORITHMS}
+    frequency = sylvan.labels.frequency
+    takes = {name: signature(getattr(sylvan, name)).parameters for name in sylvan.ALGORITHMS}
     if "frequency" not in takes[algorithm]:
         names = ", ".join(name.replace("_", "-") for name, parameters in takes.items() if "frequency" in parameters)
         raise click.UsageError(f"--frequency is for {names}; {algorithm} does not take it.")
@@ -168,13 +162,9 @@ def _share(text: str) -> float | tuple[float, float]:
 
 def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:
     """End before a fit that would not fit into memory."""
-    from sylvan.app.memory import available_memory, estimate_fit_memory  # noqa: PLC0415
-
-    there = None if options["no_memory_check"] else available_memory()
-    if there is None:
-        return
-    needed = estimate_fit_memory(model, table.X, table.Y)
-    if needed > there:
+    there = None if options["no_memory_check"] else sylvan.app.memory.available_memory()
+    needed = 0 if there is None else sylvan.app.memory.estimate_fit_memory(model, table.X, table.Y)
+    if there is not None and needed > there:
         raise click.ClickException(
             f"This fit needs about {gigabytes(needed)} of memory, and {gigabytes(there)} are free. Fewer trees "
             "(--trees), fewer layers (--layers) or another algorithm need less; --no-memory-check tries all the same."
@@ -205,12 +195,10 @@ def fit_model(model: Any, table: Any, options: dict[str, Any]) -> Any:
 
 def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
     """Return a stored model, the schema of its table and what else its file says."""
-    from sylvan.app.tables import LabelCells, TableError, TableSchema  # noqa: PLC0415
-    from sylvan.io import load, read_about  # noqa: PLC0415
-
+    tables = sylvan.app.tables
     try:
-        about = read_about(path)
-        model = load(path)
+        about = sylvan.io.read_about(path)
+        model = sylvan.load(path)
     except (ValueError, FileNotFoundError) as error:
         raise TableError(str(error)) from error
     except IsADirectoryError as error:
@@ -219,7 +207,7 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
         raise TableError(f"{path} holds a {type(model).__name__}, which is no fitted deep forest on a table.")
     if "table" in about:
         try:
-            schema = TableSchema.from_json(about["table"])
+            schema = tables.TableSchema.from_json(about["table"])
             if schema.features != [str(name) for name in model.feature_names_in_]:
                 raise ValueError("its features are not those of the model")
             return model, schema, about
@@ -228,10 +216,13 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
     if not hasattr(model, "feature_names_in_"):
         raise TableError(f"{path} was fitted without names of columns; use it in Python: sylvan.load({str(path)!r}).")
     named = getattr(model, "label_names_in_", None)
-    if model.decider_.form.has_labels:
-        cells = LabelCells([f"label_{j}" for j in range(model.n_labels_)] if named is None else [str(n) for n in named])
-    elif named is not None and {str(name) for name in model.classes_} <= {"0", "1", "0.0", "1.0"}:
-        cells = LabelCells([str(name) for name in named])
-    else:
-        cells = LabelCells(["class"] if named is None else [str(name) for name in named], "classes")
-    return model, TableSchema([str(name) for name in model.feature_names_in_], cells), about
+    names = label_names(model) if model.decider_.form.has_labels else ["class"] if named is None else [*map(str, named)]
+    bits = model.decider_.form.has_labels or (named is not None and set(map(str, model.classes_)) <= _BITS)
+    cells = tables.LabelCells(names, "bits" if bits else "classes")
+    return model, tables.TableSchema([str(name) for name in model.feature_names_in_], cells), about
+
+
+def label_names(model: Any) -> list[str]:
+    """Return what the labels of a model are called."""
+    names = getattr(model, "label_names_in_", None)
+    return [f"label_{j}" for j in range(model.n_labels_)] if names is None else [str(name) for name in names]

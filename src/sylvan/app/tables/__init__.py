@@ -6,12 +6,12 @@ wrong in a file is said in one line (`TableError`), with row and column. The com
 """
 
 from sylvan.app.tables.columns import choose_columns
-from sylvan.app.tables.errors import TableError
 from sylvan.app.tables.files import open_table
 from sylvan.app.tables.labels import LabelCells
 from sylvan.app.tables.output import TableWriter, write_completed
 from sylvan.app.tables.schema import TableSchema
 from sylvan.app.tables.training import TrainingTable, read_training_table
+from sylvan.exceptions import TableError
 
 __all__ = [
     "LabelCells",

@@ -5,40 +5,20 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from sylvan.app.tables.errors import TableError, some
+from sylvan._messages import some
+from sylvan.exceptions import TableError
 
 _POSITIONS = re.compile(r"(-?\d*):(-?\d*)")
 
 
 def choose_columns(columns: Sequence[str], patterns: str | Iterable[str], what: str = "labels") -> list[str]:
-    """Return the columns that patterns name, in the order of the file.
+    """Return the columns that patterns name, in the order of the file; `what` is the parameter that a message names.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Names of all columns.
-    patterns : str or iterable of str
-        Each is a name, a pattern with ``*``, ``?`` or ``[...]``, a range of names ``first:last``, a range of positions
-        counted from 1 (``65:72``, ``65:``, ``-8:``), or several of these with commas between them. Names go before
-        patterns, patterns before ranges, ranges of names before positions.
-    what : str, default="labels"
-        The parameter that a message names.
+    A pattern is a name, one with ``*``, ``?`` or ``[...]``, a range of names ``first:last``, a range of positions from
+    1 (``65:72``, ``65:``, ``-8:``), tried in that order, or several of these with commas between them. One that names
+    nothing is a `TableError`.
 
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    TableError
-        If a pattern names nothing; the message lists names that are close.
-
-    Examples
-    --------
-    >>> from sylvan.app.tables import choose_columns
     >>> choose_columns(["age", "tag_a", "tag_b", "note"], "tag_*")
-    ['tag_a', 'tag_b']
-    >>> choose_columns(["age", "tag_a", "tag_b", "note"], "2:3")
     ['tag_a', 'tag_b']
     """
     chosen: set[str] = set()
@@ -63,18 +43,12 @@ def _matches(columns: Sequence[str], known: set[str], part: str) -> list[str]:
         if first_name in known and last_name in known:
             return list(columns[columns.index(first_name) : columns.index(last_name) + 1])
     positions = _POSITIONS.fullmatch(part)
-    if positions and part != ":":
-        first, last = (int(text) if text else None for text in positions.groups())
-        return _between(columns, first, last)
-    return []
-
-
-def _between(columns: Sequence[str], first: int | None, last: int | None) -> list[str]:
-    """Return columns by position from 1; negative ones count from the end."""
+    if not positions or part == ":":
+        return []
     n = len(columns)
-    low = 1 if first is None else first if first >= 0 else n + 1 + first
-    high = n if last is None else last if last >= 0 else n + 1 + last
-    return list(columns[low - 1 : high]) if 1 <= low <= high <= n else []
+    first, last = (int(text or usual) for text, usual in zip(positions.groups(), (1, n)))
+    first, last = (at if at >= 0 else n + 1 + at for at in (first, last))  # negative ones count from the end
+    return list(columns[first - 1 : last]) if 1 <= first <= last <= n else []
 
 
 def _no_match(columns: Sequence[str], part: str, what: str) -> str:
@@ -84,6 +58,5 @@ def _no_match(columns: Sequence[str], part: str, what: str) -> str:
     near += get_close_matches(bare, columns, n=3, cutoff=0.6) if bare else []
     near += [name for name in columns if bare and bare.lower() in name.lower()]
     near = list(dict.fromkeys(near))[:3]
-    if near:
-        return f"{what}={part!r} matches no column; did you mean {some(near)}?"
-    return f"{what}={part!r} matches no column; the columns are {some(columns, 8)}."
+    hint = f"did you mean {some(near)}?" if near else f"the columns are {some(columns, 8)}."
+    return f"{what}={part!r} matches no column; {hint}"

@@ -13,7 +13,6 @@ import warnings
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,9 +20,10 @@ from typing import Any, TextIO
 import numpy as np
 import pandas as pd
 
-from sylvan.app.tables.errors import TableError, some
+from sylvan._messages import did_you_mean
 from sylvan.datasets.arff import read_arff_columns
 from sylvan.datasets.tables import missing_marks
+from sylvan.exceptions import TableError
 from sylvan.labels.words import WORDS
 
 _NO_CELLS = (list, tuple, dict, set, bytes, np.ndarray)
@@ -33,21 +33,12 @@ UNNAMED = "unnamed"
 
 
 class Table:
-    """A file of rows.
-
-    Attributes
-    ----------
-    path : Path
-    columns : list of str
-    n_rows : int
-    unnamed : bool, whether the first column has no name in the file
-    known_labels : list of str, the labels that the file itself names
-    """
+    """A file of rows: `path`, `columns`, `n_rows`, and `chunks` of it."""
 
     columns: list[str]
     n_rows: int
-    unnamed = False
-    known_labels: Collection[str] = ()
+    unnamed = False  # whether the first column has no name in the file
+    known_labels: Collection[str] = ()  # the labels that the file itself names
 
     def __init__(self, path: Path, missing: Collection[str]) -> None:
         self.path, self.missing = path, missing
@@ -75,6 +66,10 @@ class Table:
         if first != self.n_rows + 1:
             raise TableError(f"{self.path} is damaged: it says that it has {self.n_rows} rows, and has {first - 1}.")
 
+    def whole(self, columns: Collection[str] | None = None, text: Collection[str] = ()) -> pd.DataFrame:
+        """Return all rows in one frame."""
+        return next(iter(self.chunks(None, columns, text)))
+
     def _frames(self, size: int | None, wanted: list[str], text: set[str], raw: bool) -> Iterator[pd.DataFrame]:
         raise NotImplementedError
 
@@ -95,39 +90,21 @@ def open_table(
 ) -> Table:
     """Open a table by the ending of its name: `.csv`, `.tsv`, `.parquet`, `.arff`, the text formats also with `.gz`.
 
-    Parameters
-    ----------
-    path : str or path
-    delimiter : str or None, default=None
-        What is between the cells of a text file; None: a tab in `.tsv`, else found in the first line.
-    decimal : str, default="."
-        The decimal sign.
-    encoding : str, default="utf-8"
-    missing : collection of str
-        Cells that mean "missing" beside the usual ones.
-
-    Returns
-    -------
-    Table
-        With `columns`, `n_rows` and `chunks`.
-
-    Raises
-    ------
-    TableError
-        If there is no such file, or it is not a table; the message says what is wrong and where.
+    `delimiter`, `decimal` sign and `encoding` are those of text files (None: a tab in `.tsv`, else found in the first
+    line); `missing` are cells that mean "missing" beside the usual ones. A `TableError` says what is wrong and where.
     """
     path = Path(path)
     if path.is_dir():
         raise TableError(f"{path} is a folder; a file is needed.")
     if not path.exists():
-        near = _near_files(path)
-        raise TableError(f"There is no file {path}" + (f"; did you mean {some(near)}?" if near else "."))
+        beside = path.parent.iterdir() if path.parent.is_dir() else ()
+        hint = did_you_mean(path.name, [each.name for each in beside if each.is_file()], cutoff=0.7)
+        raise TableError(f"There is no file {path}{hint}")
     if not os.access(path, os.R_OK):
         raise TableError(f"{path} cannot be read: permission denied.")
     if path.stat().st_size == 0:
         raise TableError(f"{path} is empty.")
-    name = path.name.lower().removesuffix(".gz")
-    kind = _ENDINGS.get(Path(name).suffix)
+    kind = _ENDINGS.get(ending(path))
     if kind is None:
         raise TableError(f"{path}: unknown kind of file; tables end in {', '.join(_ENDINGS)} (text also with .gz).")
     if len(decimal) != 1:
@@ -137,10 +114,9 @@ def open_table(
     return kind(path, missing)
 
 
-def _near_files(path: Path) -> list[str]:
-    folder = path.parent
-    names = [each.name for each in folder.iterdir() if each.is_file()] if folder.is_dir() else []
-    return [str(folder / name) for name in get_close_matches(path.name, names, n=1, cutoff=0.7)]
+def ending(path: Path) -> str:
+    """Return the ending of a file's name, in lower case and without `.gz`."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
 def _encoding(name: str) -> str:
@@ -189,6 +165,11 @@ def _first_record(file: TextIO) -> str:
     return record
 
 
+def usual_delimiter(path: Path) -> str:
+    """Return a tab or a comma, whatever the ending asks for."""
+    return "\t" if ending(path) in (".tsv", ".tab") else ","
+
+
 def _delimiter(path: Path, given: str | None, encoding: str) -> str:
     """Return the delimiter: the one that is given, that of the ending, or the one that the first line has most of."""
     with _reading(path, encoding), _open_text(path, encoding) as file:
@@ -205,7 +186,7 @@ def _delimiter(path: Path, given: str | None, encoding: str) -> str:
         if counts.get(given, line.count(given) + 1) == 1 and counts[best] > 1:
             raise TableError(f"{path}: the first line has no {given!r}; its cells seem to be separated by {best!r}.")
         return given
-    usual = "\t" if path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
+    usual = usual_delimiter(path)
     return usual if counts[usual] > 1 else best
 
 
@@ -356,14 +337,7 @@ def marked(column: pd.Series, missing: Collection[str]) -> Any:
 
 
 def as_text(column: pd.Series) -> pd.Series:
-    """Return values as text; whole numbers without a fraction, missing ones missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_text(pd.Series([1.0, None])).tolist()
-    ['1', nan]
-    """
+    """Return values as text; whole numbers without a fraction (1.0 is "1"), missing ones missing."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     missing = column.isna()

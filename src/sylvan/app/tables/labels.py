@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sylvan.app.tables.errors import TableError, some
+from sylvan._messages import some
+from sylvan.exceptions import TableError
 from sylvan.labels.words import read_words
 
 _EMPTY_LIST = ("", "?", "nan", "<NA>")  # the last two are what pandas calls an empty cell; "NA" may be a label
@@ -18,44 +19,19 @@ KINDS = ("bits", "lists", "classes")
 class LabelCells:
     """How the labels of a table are written, so that they can be read, and written in the same way.
 
-    Parameters
-    ----------
-    columns : list of str
-        Columns of the labels; one if there are classes or lists.
-    kind : {"bits", "lists", "classes"}, default="bits"
-        A column of 0/1 for each label; one column of lists of names; one column of classes.
-    separator : str, default=";"
-        What is between the names of a list.
-    blank : {"unknown", "zero"}, default="unknown"
-        What an empty cell means.
-    names : list of str, optional
-        Labels, where lists may name no others.
-    own_words : dict of str to int
-        Further words for 1 and 0, in lower case.
-    words : dict of str to str
-        For each column of 0/1 the word that stands for 1, found by `read`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.app.tables import LabelCells
     >>> LabelCells(["a", "b"]).read(pd.DataFrame({"a": ["yes", "no"], "b": ["0", None]}))
          a    b
     0  1.0  0.0
     1  0.0  NaN
-    >>> LabelCells(["tags"], "lists", blank="zero").read(pd.DataFrame({"tags": ["red;big", None]}))
-       red  big
-    0    1    1
-    1    0    0
     """
 
-    columns: list[str]
-    kind: str = "bits"
-    separator: str = ";"
-    blank: str = "unknown"
-    names: list[str] | None = None
-    own_words: dict[str, int] = field(default_factory=dict)
-    words: dict[str, str] = field(default_factory=dict, compare=False)
+    columns: list[str]  # one if there are classes or lists
+    kind: str = "bits"  # a column of 0/1 for each label; or one column of "lists" of names, or of "classes"
+    separator: str = ";"  # between the names of a list
+    blank: str = "unknown"  # what an empty cell means, or "zero"
+    names: list[str] | None = None  # of labels, if lists may name no others
+    own_words: dict[str, int] = field(default_factory=dict)  # further words for 1 and 0, in lower case
+    words: dict[str, str] = field(default_factory=dict, compare=False)  # for 1 in each column, found by `read`
 
     def read(self, frame: pd.DataFrame) -> Any:
         """Return the labels: a table of 0/1, with NaN where one is unknown, or a column of classes."""
@@ -112,7 +88,7 @@ class LabelCells:
         return column.astype(str)
 
     def completed(self, frame: pd.DataFrame, row: np.ndarray, labels: Sequence[str]) -> pd.DataFrame:
-        """Return the cells, as written in the file, with labels added; `row` are positions in the frame."""
+        """Return the cells, as written in the file, with suggested labels; `row` are positions in the frame."""
         frame = frame.copy()
         if self.kind == "lists":
             column = frame[self.columns[0]].astype(object).tolist()
@@ -133,19 +109,12 @@ class LabelCells:
             frame[name] = values
         return frame
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what `LabelCells(**...)` needs, for a model file."""
-        return {
-            "columns": self.columns, "kind": self.kind, "separator": self.separator, "blank": self.blank,
-            "names": self.names, "own_words": self.own_words,
-        }  # fmt: skip
-
 
 def check_labels(labels: Any) -> None:
     """Refuse labels that nothing can be learned from."""
     if isinstance(labels, pd.Series):
         if labels.nunique() < 2:
-            what = f"Column {labels.name!r} has one class only, {labels.iloc[0]!r}"
-            raise TableError(f"{what}; there is nothing to learn.")
+            only = f"one class only, {labels.iloc[0]!r}"
+            raise TableError(f"Column {labels.name!r} has {only}; there is nothing to learn.")
     elif not (labels == 1).to_numpy().any():
         raise TableError(f"No label is positive in any row: {some(list(labels.columns))}.")

@@ -4,51 +4,30 @@ import csv
 import gzip
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sylvan._files import whole_file
-from sylvan.app.tables.errors import TableError
-from sylvan.app.tables.files import UNNAMED, Table
+from sylvan.app.tables.files import UNNAMED, Table, ending, usual_delimiter
 from sylvan.app.tables.labels import LabelCells
+from sylvan.exceptions import TableError
 
-_KINDS = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".pq")
+_PARQUET = (".parquet", ".pq")
+_KINDS = (".csv", ".tsv", ".tab", ".txt", *_PARQUET)
 _ROWS = 50_000
 
 
 class TableWriter:
     """Writes a table in parts: `with TableWriter("out.csv") as out: out.write(frame)`.
 
-    The file appears under its name when all is written; an error leaves no part of it.
-
-    Parameters
-    ----------
-    path : str or path
-        Ends in `.csv`, `.tsv` (also with `.gz`) or `.parquet`.
-    delimiter : str or None, default=None
-        What is between the cells of a text file; None: a tab in `.tsv`, else a comma.
-    encoding : str, default="utf-8"
-        Of a text file.
-    safe : bool, default=True
-        Write text that a spreadsheet would take for a formula with a ``'`` in front (`spreadsheet_safe`).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import pandas as pd
-    >>> from sylvan.app.tables import TableWriter
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with TableWriter(f"{folder}/out.tsv") as out:
-    ...         out.write(pd.DataFrame({"a": [1]}))
-    ...         out.write(pd.DataFrame({"a": [2]}))
-    ...     Path(folder, "out.tsv").read_text()
-    'a\\n1\\n2\\n'
+    `path` ends in `.csv`, `.tsv` (also with `.gz`) or `.parquet`; the file appears when all is written, and an error
+    leaves no part of it. Text files have a `delimiter` (None: a tab in `.tsv`, else a comma) and an `encoding`. If
+    `safe`, text that a spreadsheet would take for a formula is written with a ``'`` in front (`spreadsheet_safe`).
     """
 
     def __init__(
@@ -56,19 +35,19 @@ class TableWriter:
     ) -> None:
         self.path, self.encoding, self.safe = Path(path), encoding, safe
         check_output(self.path)
-        tabs = self.path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-        self.delimiter = delimiter or ("\t" if tabs else ",")
-        self._whole = whole_file(self.path)
+        self.delimiter = delimiter or usual_delimiter(self.path)
+        self._stack = ExitStack()
         self._sink: Any = None
         self._n_parts = 0
 
     def __enter__(self) -> "TableWriter":
-        self._file = self._whole.__enter__()
+        self._file = self._stack.enter_context(whole_file(self.path))
+        self._stack.push(self._close)  # before the file is; if that fails, no file is left
         return self
 
     def write(self, frame: pd.DataFrame) -> None:
         """Write further rows."""
-        if self._parquet:
+        if ending(self.path) in _PARQUET:
             self._write_parquet(frame)
             return
         if self._sink is None:
@@ -80,10 +59,6 @@ class TableWriter:
         else:
             self._sink.write(text.encode(self.encoding))
         self._n_parts += 1
-
-    @property
-    def _parquet(self) -> bool:
-        return self.path.name.lower().endswith((".parquet", ".pq"))
 
     def _write_parquet(self, frame: pd.DataFrame) -> None:
         import pyarrow  # noqa: PLC0415 (an extra; `check_output` has looked for it)
@@ -97,26 +72,19 @@ class TableWriter:
             part = pyarrow.Table.from_pandas(frame, schema=self._sink.schema, preserve_index=False)
         self._sink.write_table(part)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._close(kind is None)
-        except BaseException as failure:
-            self._whole.__exit__(type(failure), failure, failure.__traceback__)
-            raise
-        self._whole.__exit__(kind, error, trace)
+    def __exit__(self, *exc: Any) -> None:
+        self._stack.__exit__(*exc)
 
-    def _close(self, well: bool) -> None:
+    def _close(self, kind: Any, *exc: object) -> None:
         if self._sink is None or self._sink is self._file:
             return
         try:
             self._sink.close()
         except Exception:
-            if well:
+            if kind is None:
                 raise
         finally:
-            if self._parquet:
+            if ending(self.path) in _PARQUET:
                 self._sink.is_open = False  # or it tries again when it is forgotten
 
 
@@ -133,16 +101,6 @@ def spreadsheet_safe(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table in which no text, and no name of a column, is a formula for a spreadsheet.
 
     Text that begins with ``= + - @``, a tab or a carriage return gets a ``'`` in front, unless it is a number.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from sylvan.app.tables.output import spreadsheet_safe
-    >>> spreadsheet_safe(pd.DataFrame({"=a": ["=1+1", "-5", "b"], "x": [-1.5, 0, 1]}))
-         '=a    x
-    0  '=1+1 -1.5
-    1     -5  0.0
-    2      b  1.0
     """
     frame = frame.set_axis(_defused(pd.Series(frame.columns, dtype=object)).tolist(), axis=1)
     for at in range(frame.shape[1]):
@@ -159,50 +117,27 @@ def _defused(cells: pd.Series) -> pd.Series:
 
 def check_output(path: Path) -> None:
     """Refuse a name that no table can be written under."""
-    name = path.name.lower()
-    if not name.removesuffix(".gz").endswith(_KINDS) or name.endswith((".parquet.gz", ".pq.gz")):
+    kind = ending(path)
+    if kind not in _KINDS or (kind in _PARQUET and path.suffix.lower() == ".gz"):
         raise TableError(f"{path}: tables can be written as {', '.join(_KINDS)} (text also with .gz).")
-    if name.endswith((".parquet", ".pq")) and find_spec("pyarrow") is None:
+    if kind in _PARQUET and find_spec("pyarrow") is None:
         raise TableError('Writing Parquet files needs pyarrow: pip install "sylvan[parquet]"')
 
 
-def _kind(path: Path) -> str:
-    return Path(path.name.lower().removesuffix(".gz")).suffix
-
-
 def write_completed(
-    path: str | os.PathLike[str],
-    source: Table,
-    cells: LabelCells,
-    rows: np.ndarray,
-    labels: Sequence[str],
-    *,
-    safe: bool = False,
+    path: str | os.PathLike[str], source: Table, cells: LabelCells, rows: Any, labels: Sequence[str], safe: bool = False
 ) -> None:
-    """Write a copy of a file with labels added; all other cells stay as they are.
+    """Write a copy of the file `source` with suggested labels; all other cells stay as they are.
 
-    Parameters
-    ----------
-    path : str or path
-        The new file.
-    source : Table
-        The file with the labels.
-    cells : LabelCells
-        How they are written there.
-    rows : ndarray of int
-        Positions in the file of the rows to which labels are added.
-    labels : sequence of str
-        The labels that are added, one for each entry of `rows`.
-    safe : bool, default=False
-        Change text that a spreadsheet would take for a formula (`spreadsheet_safe`).
+    `cells` says how labels are written there, `rows` the positions in the file to which each of `labels` is suggested.
+    `safe`: change text that a spreadsheet would take for a formula (`spreadsheet_safe`).
     """
-    rows = np.asarray(rows, dtype=np.intp)
-    wanted = np.asarray(labels, dtype=object)
+    rows, wanted = np.asarray(rows, dtype=np.intp), np.asarray(labels, dtype=object)
     first = 0
     if source.changed():
         raise TableError(f"{source.path} was changed while the model was fitted; nothing is written.")
     written = {}
-    if _kind(Path(path)) == _kind(source.path):  # then it is written as it was
+    if ending(Path(path)) == ending(source.path):  # then it is written as it was
         written = {name: getattr(source, name) for name in ("delimiter", "encoding") if hasattr(source, name)}
     with TableWriter(path, **written, safe=safe) as out:
         for frame in source.chunks(_ROWS, raw=True):

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sylvan.app.tables.errors import TableError, some
+from sylvan._messages import some
 from sylvan.app.tables.files import as_text, marked
 from sylvan.app.tables.labels import KINDS, LabelCells
+from sylvan.exceptions import TableError
 from sylvan.labels.words import MISSING
 
 _MOST_CATEGORIES = 100
@@ -23,39 +24,19 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
 class TableSchema:
     """The columns of a table, and what the values of text columns are called in numbers.
 
-    Parameters
-    ----------
-    features : list of str
-        Columns that a model sees, in order.
-    labels : LabelCells
-        How labels are written.
-    id : str or None, default=None
-        The column that names rows.
-    categories : dict of str to list of str
-        For each text column its values; a value's position is its number. Values that are new later are missing ones.
-    missing : list of str
-        Marks of missing values beside the usual ones.
+    A value's position in the `categories` of its column is its number; values that are new later are missing ones.
     """
 
-    features: list[str]
+    features: list[str]  # columns that a model sees, in order
     labels: LabelCells
-    id: str | None = None
+    id: str | None = None  # the column that names rows
     categories: dict[str, list[str]] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # marks of missing values beside the usual ones
 
     def features_of(self, frame: pd.DataFrame, unseen: dict[str, list[str]] | None = None) -> pd.DataFrame:
-        """Return the features of rows as numbers.
+        """Return the features of rows as floats, NaN where a value is missing; other columns are left out.
 
-        Parameters
-        ----------
-        frame : DataFrame
-            Rows, with all feature columns; others are left out.
-        unseen : dict, optional
-            Gets, for each text column, the values of these rows that were not there when the schema was learned.
-
-        Returns
-        -------
-        DataFrame of floats, NaN where a value is missing
+        `unseen` gets, for each text column, the values that were not there when the schema was learned.
         """
         self.check_columns({str(name) for name in frame.columns})
         columns = {}
@@ -75,8 +56,7 @@ class TableSchema:
         there = set(columns)
         absent = [name for name in self.features if name not in there]
         if absent:
-            others = sorted(there - set(self.features))
-            near = get_close_matches(absent[0], others, n=1, cutoff=0.7)
+            near = get_close_matches(absent[0], sorted(there - set(self.features)), n=1, cutoff=0.7)
             hint = f" Is {absent[0]!r} now called {near[0]!r}?" if near else ""
             raise TableError(f"{what} lacks columns that the model was fitted with: {some(absent)}.{hint}")
 
@@ -87,10 +67,9 @@ class TableSchema:
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain data, for a model file."""
-        return {
-            "features": self.features, "labels": self.labels.to_json(), "id": self.id, "categories": self.categories,
-            "missing": self.missing,
-        }  # fmt: skip
+        data = asdict(self)
+        del data["labels"]["words"]  # these are found again
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "TableSchema":
@@ -162,10 +141,7 @@ def learn_features(
             f"{values.nunique()} different values). Leave them out (drop={names!r}), or encode them as categories "
             f"(categorical={names!r})."
         )
-    notes = []
-    if found:
-        notes.append(f"Text columns taken as categories: {some(found)}.")
-    return categories, notes
+    return categories, [f"Text columns taken as categories: {some(found)}."] if found else []
 
 
 def _refuse_commas(name: str, values: pd.Series) -> None:

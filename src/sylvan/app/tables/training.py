@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from sylvan._messages import some
 from sylvan.app.tables.columns import choose_columns
-from sylvan.app.tables.errors import TableError, some
 from sylvan.app.tables.files import UNNAMED, Table, as_text, open_table
 from sylvan.app.tables.labels import LabelCells, check_labels
 from sylvan.app.tables.schema import TableSchema, learn_features
+from sylvan.exceptions import TableError
 
 _LABEL_PREFIX = "label:*"
 NO_ID = "-"
@@ -56,60 +57,22 @@ def read_training_table(
     negative: Iterable[str] = (),
     **file_options: Any,
 ) -> TrainingTable:
-    """Read features and labels.
+    """Read features and labels; a `TableError` says what is wrong with a file, or with what was said about it.
 
     Parameters
     ----------
-    path : str or path
-        File of the rows (`open_table` says which kinds).
-    labels : str, list of str or None, default=None
-        Label columns, as `choose_columns` understands them. None: those that begin with ``label:``, those that Mulan's
-        XML file beside an ARFF file names, or all columns of `label_file`.
-    label_file : str or path, optional
-        A second file that has the labels. Its rows are found by the column `id`, if both have it, else by their order.
-    id : str or None, default=None
-        Column that names rows. None: a column "id", if its values are distinct; "-": none.
-    drop : str or list of str
-        Columns to leave out.
-    categorical : str or list of str
-        Columns to take as categories, even if they hold numbers.
-    missing : iterable of str
-        Marks of missing values beside the usual ones.
-    blank : {"unknown", "zero"} or None, default=None
-        What an empty label cell means; None: unknown, but "no labels" in a column of lists.
-    classes : bool, default=False
-        Whether the one label column holds classes.
-    separator : str, optional
-        What is between names if the one label column holds lists of labels.
-    positive, negative : iterable of str
-        Words for 1 and 0 in label cells, beside yes/no and true/false.
+    path : the file of the rows (`open_table` says which kinds)
+    labels : label columns, as `choose_columns` understands them; None: those that begin with ``label:``, those that
+        Mulan's XML file beside an ARFF file names, or all columns of `label_file`
+    label_file : a second file that has the labels; its rows are found by the column `id` if both have it, else by order
+    id : the column that names rows; None: a column "id", if its values are distinct; "-": none
+    drop, categorical : columns to leave out, and to take as categories even if they hold numbers
+    missing : marks of missing values beside the usual ones
+    blank : what an empty label cell means, "unknown" or "zero"; None: unknown, but "no labels" in a column of lists
+    classes : whether the one label column holds classes
+    separator : what is between names if the one label column holds lists of labels
+    positive, negative : words for 1 and 0 in label cells, beside yes/no and true/false
     **file_options : delimiter, decimal, encoding of `open_table`
-
-    Returns
-    -------
-    TrainingTable
-
-    Raises
-    ------
-    TableError
-        If something is wrong with a file, or with what was said about it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sylvan.app.tables import read_training_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "songs.csv"
-    ...     _ = path.write_text("id,tempo,mode,tag_a,tag_b\\ns1,120,major,1,0\\ns2,60,minor,0,1\\ns3,,minor,0,1\\n")
-    ...     songs = read_training_table(path, "tag_*")
-    >>> songs.X
-        tempo  mode
-    s1  120.0   0.0
-    s2   60.0   1.0
-    s3    NaN   1.0
-    >>> songs.schema.categories
-    {'mode': ['major', 'minor']}
     """
     options = {"missing": list(missing), **file_options}
     table = open_table(path, **options)
@@ -128,7 +91,7 @@ def read_training_table(
     features = _feature_columns(table, columns, name, other, chosen)
     used = set(features)
     forced = [each for each in choose_columns(table.columns, categorical, "categorical") if each in used]
-    frame = _whole(table, columns, [*forced, *([name] if name else []), *(chosen if other is None else [])])
+    frame = table.whole(columns, [*forced, *([name] if name else []), *(chosen if other is None else [])])
     categories, more = learn_features(frame[features], forced, options["missing"])
     schema = TableSchema(features, cells, name, categories, options["missing"])
     rows = _row_names(frame, name, table.path)
@@ -151,13 +114,9 @@ def _note_on_empty(Y: Any) -> list[str]:
         return []
     zeros = int((Y == 0).to_numpy().sum())
     return [
-        f"{empty} label cells are empty: only these may be filled, and {zeros} zeros are trusted (blank='zero': empty "
-        "means 0, and all zeros may be missing labels)."
+        f"{empty} label cells are empty: only there labels are suggested, and {zeros} zeros are trusted (blank='zero': "
+        "empty means 0, and all zeros may be missing labels)."
     ]
-
-
-def _whole(table: Table, columns: Iterable[str], text: Iterable[str]) -> pd.DataFrame:
-    return next(iter(table.chunks(None, list(columns), list(text))))
 
 
 def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[str | None, list[str]]:
@@ -169,7 +128,7 @@ def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[st
     name = next((name for name in columns if name.lower() == "id" or name == UNNAMED), None)
     if name is None:
         return None, []
-    values = _whole(table, [name], [name])[name]
+    values = table.whole([name], [name])[name]
     known = values.dropna()
     if known.empty or not known.is_unique:
         return None, [f"Column {name!r} has equal values and is taken as a feature; drop={name!r} leaves it out."]
@@ -212,11 +171,11 @@ def _feature_columns(
 ) -> list[str]:
     """Return the columns that are neither id nor label."""
     taken = set(labels)
-    features = [each for each in columns if each != name and (other is not None or each not in taken)]
-    both = [each for each in features if each in taken]
-    if both:
-        where = "" if other is None else f"{table.path} has columns of the same name as labels in {other.path}"
+    both = [each for each in columns if each != name and each in taken]
+    if other is not None and both:
+        where = f"{table.path} has columns of the same name as labels in {other.path}"
         raise TableError(f"{where}: {some(both)}; leave them out (drop={','.join(both)!r}).")
+    features = [each for each in columns if each != name and each not in taken]
     if not features:
         raise TableError(f"{table.path} has no feature column beside labels{' and id' if name else ''}.")
     return features
@@ -276,7 +235,7 @@ def _refuse_order(table: Table, other: Table, known: Collection[str], remedy: st
         what = f"{table.path} and {other.path} both have a column {common[0]!r}"
         raise TableError(f"{what}: {remedy.format(common[0])}.")
     for name in (name for name in theirs if name.lower() == "id" or name == UNNAMED):
-        values = _whole(other, [name], [name])[name].tolist()
+        values = other.whole([name], [name])[name].tolist()
         if values not in ([str(at + first) for at in range(len(values))] for first in (0, 1)):
             raise TableError(f"{other.path} has ids in column {name!r}, {table.path} has none: {remedy.format(name)}.")
 
@@ -286,7 +245,7 @@ def _join(
 ) -> tuple[Any, pd.Index]:
     """Return the labels of the rows, and where each row is in the file of labels."""
     by_name = name is not None and name in other.columns
-    theirs = _whole(other, [*cells.columns, *([str(name)] if by_name else [])], other.columns)
+    theirs = other.whole([*cells.columns, *([str(name)] if by_name else [])], other.columns)
     if not by_name:
         if len(theirs) != len(frame):
             raise TableError(
