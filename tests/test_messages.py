@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import sylvan.exceptions
-from sylvan._messages import once_each, printable, shorten, warn_user
+from sylvan._messages import did_you_mean, many, once_each, printable, shorten, some, warn_user
 from sylvan.exceptions import FrequencyWarning, OutOfBagWarning, SylvanWarning
 
 
@@ -62,3 +62,15 @@ def test_rules_are_cut_at_the_end(longest, expected):
 
 def test_names_have_one_line():
     assert printable("a\nb\x00c") == "a b c"
+
+
+def test_nouns():
+    assert [many(n, "class", "classes") for n in (0, 1, 2345)] == ["0 classes", "1 class", "2,345 classes"]
+
+
+def test_some_names_and_the_nearest():
+    assert some(["a", "b", "c"], at_most=2) == "'a', 'b', ... (3 in all)"
+    assert some([1, 2]) == "1, 2"
+    assert did_you_mean("slcforrest", ["auto", "slcforest"]) == "; did you mean 'slcforest'?"
+    assert did_you_mean("x", ["auto"]) == "."
+    assert did_you_mean("x", [], "; there are none") == "; there are none"

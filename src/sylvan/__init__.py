@@ -23,18 +23,8 @@ _MODULES = (
     *("io", "labels", "measures", "pairs", "plotting"),
 )
 ALGORITHMS = (
-    "auto",
-    "cafe",
-    "cafe_fla",
-    "cafe_os",
-    "cafe_slc",
-    "flaforest",
-    "gcforest",
-    "imldf",
-    "lcforest",
-    "mldf",
-    "rf_et",
-    "slcforest",
+    *("auto", "cafe", "cafe_fla", "cafe_os", "cafe_slc", "flaforest"),
+    *("gcforest", "imldf", "lcforest", "mldf", "rf_et", "slcforest"),
 )
 _NAMES = dict.fromkeys(ALGORITHMS, "algorithms") | {
     "DeepForestClassifier": "cascade",

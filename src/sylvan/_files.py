@@ -19,27 +19,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Write a file by way of a temporary one beside it, so that a crash leaves the old one and nobody reads a part.
 
-    What a process that was killed on this machine left of the same file is removed (not on Windows).
-
-    Parameters
-    ----------
-    path : path-like
-        In a folder that is there; an old file is replaced.
-
-    Yields
-    ------
-    file
-        Opened for reading and writing bytes. It is renamed to `path` at the end, unless an error is raised.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(f"{folder}/page.html") as file:
-    ...         _ = file.write(b"text")
-    ...     Path(folder, "page.html").read_text()
-    'text'
+    It is opened for reading and writing bytes, and renamed at the end unless an error is raised. What a process that
+    was killed on this machine left of the same file is removed (not on Windows).
     """
     path = check_target(path)
     # Whose part it is: of this file, written on this machine, by this process.
@@ -93,5 +74,5 @@ def _is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):  # of another user
-        return True
+        pass
     return True

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from difflib import get_close_matches
+from typing import Any
 
 from sylvan.exceptions import SylvanWarning
 
@@ -53,6 +54,11 @@ def did_you_mean(name: object, known: Iterable[object], otherwise: str = ".", cu
     """Return the end of a sentence: the known name that is nearest to one, or `otherwise` if none is near."""
     close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=cutoff)
     return f"; did you mean {close[0]!r}?" if close else otherwise
+
+
+def many(count: Any, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun."""
+    return f"{int(count):,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def some(names: Sequence[object], at_most: int = 5) -> str:

@@ -49,7 +49,7 @@ from sylvan.labels.table import read_labels
 Array = NDArray[Any]
 
 
-_WORDS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR", "hamming": "Hamming"}
+_WORDS = {word.lower(): word for word in ("AUROC", "AUC", "F1", "MCC", "ILR", "Hamming", "Brier")}
 
 
 def measure_name(name: object) -> str:
@@ -109,7 +109,7 @@ class Measure:
     @property
     def in_words(self) -> str:
         """Name and direction."""
-        return f"{self.name.replace('_', ' ')} ({'greater' if self.greater_is_better else 'smaller'} is better)"
+        return f"{measure_name(self.name)} ({'greater' if self.greater_is_better else 'smaller'} is better)"
 
     def __call__(self, Y_true: Any, Y_score: Any, *others: Any, threshold: float | Array = 0.5) -> float:
         """Value of the measure: the mean of its vector form over the entries that are defined; NaN if none is.

@@ -83,7 +83,7 @@ def test_verbose_logs_a_line_for_each_layer(caplog):
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 4
     for line, layer in zip(lines, model.history_.itertuples()):
-        assert line.startswith(f"layer  {layer.layer} of 3  micro_auroc {layer.score:.4f}  imputed {layer.imputed}")
+        assert line.startswith(f"layer  {layer.layer} of 3  micro AUROC {layer.score:.4f}  imputed {layer.imputed}")
     n_imputed = int((model.imputed_labels_ - Y_OBSERVED).sum())
     said = f"kept {model.n_layers_} of 3 layers; {n_imputed} labels imputed to {Y_OBSERVED.sum()} recorded"
     assert lines[-1].startswith(f"{said}; label frequency 0.")
@@ -96,7 +96,7 @@ def test_verbose_says_nothing_of_imputation_where_nothing_is_imputed(caplog):
         rf_et(30, random_state=0, verbose=1).fit(X, Y_OBSERVED)
     lines = [record.getMessage() for record in caplog.records]
     for line, layer in zip(lines, model.history_.itertuples()):
-        assert re.fullmatch(rf"layer  {layer.layer} of 2  micro_auroc {layer.score:.4f}  [\d.]+ s", line)
+        assert re.fullmatch(rf"layer  {layer.layer} of 2  micro AUROC {layer.score:.4f}  [\d.]+ s", line)
     low, high = np.round([np.min(model.label_frequency_), np.max(model.label_frequency_)], 2)
     shares = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
     assert lines[2] == f"kept 2 of 2 layers; label frequency {shares} (share of the positives that are recorded)"

@@ -51,7 +51,7 @@ def test_summary_of_labels(fitted):
     assert summary.notes[:2] == [
         "140 rows, 6 features, 4 labels.",
         "2 layers, whose mean predicts. Out of sample, against the recorded labels: "
-        f"{score:.3f} micro auroc (greater is better).",
+        f"{score:.3f} micro AUROC (greater is better).",
     ]
     n_missing = (table["expected"] - table["recorded"]).sum()
     assert summary.notes[-1] == (
@@ -68,7 +68,7 @@ def test_summary_of_labels(fitted):
 def test_summary_of_two_classes():
     summary = small().fit(X, TWO).summary()
     assert summary.notes[0] == "140 rows, 6 features, two classes."
-    assert summary.notes[1].endswith(" hamming loss (smaller is better).")
+    assert summary.notes[1].endswith(" Hamming loss (smaller is better).")
     assert summary.notes[2:] == ["Nothing may be missing: two classes are taken as they are."]
     assert summary.labels.index.tolist() == ["yes"]
     recorded = (TWO == "yes").sum()
@@ -210,7 +210,7 @@ def test_layers_that_were_not_kept():
     layers = f"{model.n_layers_} layer{'s' * (model.n_layers_ > 1)} of 5 that were grown. "
     assert model.n_layers_ < 5
     score = model.history_["score"].iloc[model.n_layers_ - 1]
-    judged = f"Out of sample, against the recorded labels: {score:.3f} micro auroc (greater is better)."
+    judged = f"Out of sample, against the recorded labels: {score:.3f} micro AUROC (greater is better)."
     assert model.summary().notes[1] == layers + judged
     one = small(max_layers=1).fit(X, Y).summary().notes[1]
     assert re.match(r"1 layer\. Out of sample, against the recorded labels: \d", one)  # a mean of one is none

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sylvan._messages import printable
 from sylvan.measures import measure_name
-from sylvan.pages.words import brief, direction, fixed, listing, many, percent, slug
+from sylvan.pages.words import brief, direction, fixed, listing, percent, slug
 
 
 @given_values(st.floats(0, 1))
@@ -31,10 +31,6 @@ def test_brief_names_keep_both_ends(name, longest):
         assert len(text) <= longest
         assert name.startswith(text[: text.rindex("…")])
         assert name.endswith(text.split("…")[-1])
-
-
-def test_nouns():
-    assert [many(n, "class", "classes") for n in (0, 1, 2345)] == ["0 classes", "1 class", "2,345 classes"]
 
 
 def test_numbers():

@@ -9,21 +9,20 @@ from sklearn.model_selection import train_test_split
 
 from sylvan import auto, imldf, rf_et
 from sylvan.datasets import hide_positives, load_digit_attributes
-from sylvan.measures import brier_loss, hamming_loss, micro_auroc, micro_average_precision, micro_mcc, ranking_loss
+from sylvan.measures import get_measure, measure_name
 
-MEASURES = (micro_auroc, micro_average_precision, ranking_loss, brier_loss, hamming_loss, micro_mcc)
+MEASURES = ("micro_auroc", "micro_average_precision", "ranking_loss", "brier_loss", "hamming_loss", "micro_mcc")
 SEED = 0
 
 
-def _recovery(Y: pd.DataFrame, Y_observed: pd.DataFrame, Y_imputed: pd.DataFrame, c: Any) -> pd.DataFrame:
-    """For each label: how many positives were hidden, imputed, and of the imputed how many were right."""
-    hidden = (Y == 1) & (Y_observed == 0)
-    imputed = (Y_imputed == 1) & (Y_observed == 0)
-    found = (hidden & imputed).sum()
-    table = pd.DataFrame({"hidden": hidden.sum(), "imputed": imputed.sum(), "right": found})
+def _recovery(Y: pd.DataFrame, Y_recorded: pd.DataFrame, Y_completed: pd.DataFrame, c: Any) -> pd.DataFrame:
+    """For each label: how many positives were hidden, suggested, and of these how many were right."""
+    hidden = (Y == 1) & (Y_recorded == 0)
+    suggested = (Y_completed == 1) & (Y_recorded == 0)
+    table = pd.DataFrame({"hidden": hidden.sum(), "suggested": suggested.sum(), "right": (hidden & suggested).sum()})
     table.loc["all labels"] = table.sum()
     table["recovered"] = (table["right"] / table["hidden"]).map("{:.0%}".format)
-    table["precision"] = (table["right"] / table["imputed"]).map("{:.0%}".format)
+    table["precision"] = (table["right"] / table["suggested"]).map("{:.0%}".format)
     table["estimated c"] = [*c, np.mean(c)]
     return table
 
@@ -36,36 +35,34 @@ def _show_rules(X: pd.DataFrame, Y: pd.DataFrame) -> None:
     for _, rule in rules.head(5).iterrows():
         print(f"  if {rule['rule']}:")
         print(f"     {rule['says']}   ({rule['support']} rows, stability {rule['stability']:.1f})")
-    row = X.index[0]
-    holds = model.explain(X.loc[[row]])
-    print(
-        f"\nOf {len(rules)} rules, {len(holds)} hold for row {row}. The model takes {model.model_size_ / 1e6:.1f} MB."
-    )
+    n_hold, size = len(model.explain(X.iloc[[0]])), model.model_size_ / 1e6
+    print(f"\nOf {len(rules)} rules, {n_hold} hold for row {X.index[0]}. The model takes {size:.1f} MB.")
 
 
 def main() -> None:
     """Hide half the positives of the digit attributes, fit, print measures, recovery and suggestions."""
     X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
     X_train, X_test, Y_train, Y_test = train_test_split(X, Y, test_size=0.3, random_state=SEED)
-    Y_observed = hide_positives(Y_train, 0.5, random_state=SEED)
-    n_hidden = int(Y_train.to_numpy().sum() - Y_observed.to_numpy().sum())
+    Y_recorded = hide_positives(Y_train, 0.5, random_state=SEED)
+    n_hidden = int(Y_train.to_numpy().sum() - Y_recorded.to_numpy().sum())
     print(f"Digit attributes: {len(X)} images of {X.shape[1]} pixels, {Y.shape[1]} labels.")
     print(f"Training rows: {len(X_train)}. Half the positives, {n_hidden} of them, are hidden.\n")
 
-    auto(2, max_layers=2, random_state=SEED).fit(X_train[:100], Y_observed[:100])  # compiles, or loads what is compiled
-    rf_et(30, random_state=SEED).fit(X_train[:100], Y_observed[:100])
+    auto(2, max_layers=2, random_state=SEED).fit(X_train[:100], Y_recorded[:100])  # compiles, or loads what is compiled
+    rf_et(30, random_state=SEED).fit(X_train[:100], Y_recorded[:100])
     scores, models = {}, {}
     for name, model, labels in (
         ("rf_et, nothing hidden", rf_et(random_state=SEED), Y_train),
-        ("rf_et, half hidden", rf_et(random_state=SEED), Y_observed),
-        ("auto, half hidden", auto(random_state=SEED), Y_observed),
+        ("rf_et, half hidden", rf_et(random_state=SEED), Y_recorded),
+        ("auto, half hidden", auto(random_state=SEED), Y_recorded),
     ):
         began = time.perf_counter()
         models[name] = model.fit(X_train, labels)
         seconds = time.perf_counter() - began
         proba, labels = model.predict_proba(X_test), model.predict(X_test)
-        scores[name] = {m.name: m(Y_test, labels if m.uses_threshold else proba) for m in MEASURES}
-        scores[name] |= {"seconds": seconds, "layers": model.n_layers_}
+        measures = {measure_name(measure): get_measure(measure) for measure in MEASURES}
+        scores[name] = {key: m(Y_test, labels if m.uses_threshold else proba) for key, m in measures.items()}
+        scores[name]["seconds"] = seconds
     table = pd.DataFrame(scores).map("{:.3f}".format)
     table.loc["layers"] = [str(model.n_layers_) for model in models.values()]
     print("Measured on 30 % held-out rows with their true labels (losses: smaller is better):\n")
@@ -77,10 +74,10 @@ def main() -> None:
     deep = models["auto, half hidden"]
     print(deep.summary())
     print("\nHidden positives of the training rows that auto found again (c: estimated share recorded):\n")
-    table = _recovery(Y_train, Y_observed, deep.imputed_labels_, deep.label_frequency_)
+    table = _recovery(Y_train, Y_recorded, deep.imputed_labels_, deep.label_frequency_)
     print(table.to_string(float_format="{:.2f}".format))
 
-    best = deep.suggest_labels(top=10).drop(columns="layer")  # nothing is filled between layers
+    best = deep.suggest_labels(top=10).drop(columns="layer")  # nothing is imputed between layers
     best["truth"] = ["hidden" if Y_train.at[row, label] else "not there" for row, label in zip(best.row, best.label)]
     print("\nThe ten best suggestions:\n")
     print(best.to_string(index=False, float_format="{:.3f}".format))

@@ -3,6 +3,7 @@
 import os
 import tracemalloc
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,8 @@ def estimate_fit_memory(model: Any, X: Any, Y: Any) -> int:
         return 0
     try:
         n_layers = _n_layers(model)
-        forests = (
-            model.forests(n_layers // 2 + 1) if callable(model.forests) else model.forests
-        )  # of a layer in the middle
+        middle = n_layers // 2 + 1
+        forests = model.forests(middle) if callable(model.forests) else model.forests
         trees = sum(map(_n_trees, forests)) / len(forests)
         model = clone(model).set_params(forests=forests)
         _trial(model, X, Y, _ROWS[0], 1, 1)  # what is loaded once is not counted
@@ -55,9 +55,7 @@ def _trial(model: Any, X: Any, Y: Any, rows: int, trees: int, n_layers: int) -> 
         measured.append(_traced())
         return len(measured) == 2  # both pass something on; a third, which need not, is never grown
 
-    small = clone(model)
-    small.set_params(**{name: trees for name in small.get_params() if name.endswith("__n_trees")})
-    small.set_params(max_layers=min(3, n_layers), n_jobs=1, random_state=0, verbose=0)
+    small = _with_trees(model, trees).set_params(max_layers=min(3, n_layers), n_jobs=1, random_state=0, verbose=0)
     small.set_params(length=None, impute=None, calibrate=None, decision_threshold=0.5, score_folds=None)  # cheap parts
     small.set_params(forests=[_with_trees(forest, trees) for forest in model.forests], callbacks=[measure])
     for part in parts_of(small.augment):
@@ -99,8 +97,7 @@ def _by_rows(first: float, second: float, *, n: int) -> float:
 def _n_layers(model: Any) -> int:
     """Return how many layers grow if the first four get better and the others do not."""
     history: list[LayerRecord] = []
-    while len(history) < model.max_layers:
-        number = len(history) + 1
+    for number in range(1, model.max_layers + 1):
         history.append(LayerRecord(number, 1.0 / (1 + abs(number - 4)), True, 0, 1, 0.0))
         if model.length is not None and model.length.should_stop(history):
             break
@@ -136,12 +133,10 @@ def available_memory() -> int | None:
     if left:
         return min(left)
     for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
-        try:
+        with suppress(AttributeError, OSError, ValueError):
             found = os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
-        except (AttributeError, OSError, ValueError):
-            continue
-        if found > 0:
-            return found
+            if found > 0:
+                return found
     return None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from sylvan._messages import progress_logger
 from sylvan.cascade.contracts import LayerRecord
 from sylvan.labels.state import LabelState
+from sylvan.measures import measure_name
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -83,7 +84,7 @@ class Progress:
     def layer(self, stage: Any) -> bool:
         """Tell of a finished layer; return whether a callback asks to stop."""
         record = stage.record
-        line = f"layer {record.layer:2d} of {self.max_layers}  {self.measure} {record.score:.4f}"
+        line = f"layer {record.layer:2d} of {self.max_layers}  {measure_name(self.measure)} {record.score:.4f}"
         if _imputes(stage):
             line += f"  imputed {record.imputed}  active labels {record.active}"
         self._say("%s  %.2f s", line, record.seconds)

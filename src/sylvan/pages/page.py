@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sylvan._files import whole_file
+from sylvan._messages import many
 from sylvan.measures import measure_name
 from sylvan.pages import words
 
@@ -158,16 +159,10 @@ class Page:
 
     def __post_init__(self) -> None:
         folders = [_HERE / "templates", *([] if self.templates is None else [self.templates])]
-        self._templates = Environment(
-            loader=FileSystemLoader(folders),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=StrictUndefined,
-        )
-        for name in ("many", "fixed", "percent", "brief", "listing", "direction"):
-            self._templates.filters[name] = getattr(words, name)
-        self._templates.filters["measure_name"] = measure_name
+        how: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
+        self._templates = Environment(loader=FileSystemLoader(folders), undefined=StrictUndefined, **how)
+        shared = (many, measure_name, words.fixed, words.percent, words.brief, words.listing, words.direction)
+        self._templates.filters.update({filter.__name__: filter for filter in shared})
         self._templates.filters["whole"] = lambda value: f"{int(value):,}"
         self._templates.filters["one"] = lambda count, singular, plural: singular if count == 1 else plural
         known = {"page": self, "not_here": _not_here, "SHOWN": SHOWN, "FOLDED": FOLDED}

@@ -18,11 +18,6 @@ class NotHere(Exception):
     """A part of a page makes no sense for what it is about; the message says why."""
 
 
-def many(count: Any, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun."""
-    return f"{int(count):,} {noun if count == 1 else plural or noun + 's'}"
-
-
 def fixed(value: float | None, digits: int = 3) -> str:
     """Format a number with a fixed number of decimals and a true minus sign; a dash where there is none."""
     if value is None or value != value:

@@ -109,7 +109,7 @@ def test_bad_tables(tmp_path, name, content, message):
         (["fit", "good.csv", *FIT, "-a", "slcforest", "--set", "impute__treshold=0.3"], "mean 'impute__threshold'?"),
         (["fit", "good.csv", *FIT, "-a", "slcforest", "--set", "impute__threshold=5"], "threshold must be a number"),
         (["fit", "good.csv", *FIT, "--set", "impute__threshold=0.3"], "did you mean 'decision_threshold'?"),
-        (["fit", "good.csv", *FIT, "--set", "calibrate__own_sare=0.3"], "Did you mean 'calibrate__own_share'?"),
+        (["fit", "good.csv", *FIT, "--set", "calibrate__own_sare=0.3"], "did you mean 'calibrate__own_share'?"),
         (["fit", "good.csv", *FIT, "--set", "calibrate__own_share=3"], "own_share must be a number"),
         (["fit", "good.csv", *FIT, "--threshold", "calibrated"], "decision_threshold='calibrated' is half the label"),
         (["fit", "good.csv", *FIT, "-a", "rf-et", "--threshold", "learned"], "set calibrate=Calibration()"),

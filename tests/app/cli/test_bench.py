@@ -100,8 +100,8 @@ def test_a_run(folder, results):
 def test_show(folder, results):
     found = call(folder, "show", "results.db", "--measure", "hamming_loss")
     assert found.returncode == 0, found.stderr
-    assert found.stdout.startswith("tiny [draft]: 2 cells done\nhamming_loss (mean over data sets and repeats; smaller")
-    assert "micro_auroc" not in found.stdout
+    assert found.stdout.startswith("tiny [draft]: 2 cells done\nHamming loss (mean over data sets and repeats; smaller")
+    assert "micro AUROC" not in found.stdout
     assert max(map(len, found.stdout.splitlines())) <= 100
     found = call(folder, "show", "results.db", "--json")
     records = [json.loads(line) for line in found.stdout.splitlines()]

@@ -453,7 +453,7 @@ def test_measures_go_by_the_threshold_of_the_model(songs, tmp_path):
 def test_evaluate_in_a_process(songs):
     found = done(start(songs.folder, "evaluate", "songs.sylvan", "new.csv", "--by-label"))
     value = MEASURES["micro_auroc"](songs.new[LABELS], songs.model.predict_proba(features_of(songs.new)))
-    line = next(line for line in found.stdout.splitlines() if "micro_auroc" in line)
+    line = next(line for line in found.stdout.splitlines() if "micro AUROC" in line)
     assert f"{value:.3f}" in line
     assert "greater" in line
     assert "tag_happy" in found.stdout

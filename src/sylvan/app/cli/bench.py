@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 import sylvan
-from sylvan._messages import did_you_mean
+from sylvan._messages import did_you_mean, many
 from sylvan.app.cli.options import FILE, with_examples
 from sylvan.app.cli.steps import check_free
 from sylvan.app.cli.terminal import say, show, show_table, visible
@@ -100,12 +100,8 @@ def _run(**options: Any) -> None:
     _print_troubles(results)
     say(f"{len(results.cells) - failed} cells in {out}. Next: sylvan bench report {out} -o report.html")
     if failed:
-        say(f"{_cells(failed)} failed; --retry runs them again.")
+        say(f"{many(failed, 'cell')} failed; --retry runs them again.")
         sys.exit(1)
-
-
-def _cells(number: int) -> str:
-    return "1 cell" if number == 1 else f"{number} cells"
 
 
 def _print_troubles(results: Any) -> None:
@@ -114,7 +110,7 @@ def _print_troubles(results: Any) -> None:
         texts = results.cells.assign(text=results.cells[column].fillna("").str.partition("\n")[0])
         counts = texts[texts["text"] != ""].groupby(["method", "text"], sort=False).size()
         for (method, text), number in list(counts.items())[:5]:
-            say(f"{word}: {method} ({_cells(number)}): {text}")
+            say(f"{word}: {method} ({many(number, 'cell')}): {text}")
         if len(counts) > 5:
             say(f"{word}: {len(counts) - 5} other texts; the report has all errors.")
 
@@ -161,9 +157,7 @@ def _choose_methods(protocol: Any, named: list[str] | None) -> list[str] | None:
 
 
 def _choose_levels(ilr: list[str] | None, levels: tuple[str, ...]) -> dict[str, list[Any]]:
-    chosen = {}
-    if ilr is not None:
-        chosen["ilr"] = [_number(item) for item in ilr]
+    chosen = {} if ilr is None else {"ilr": [_number(item) for item in ilr]}
     for text in levels:
         name, sign, values = text.partition("=")
         if not sign:
@@ -219,7 +213,8 @@ def _print_ranks(results: Any) -> None:
         [protocol.method_names.get(method, method), *(f"{value:.2f}" for value in wide.loc[method, measures].tolist())]
         for method in order
     )
-    show_table(("method", *(name.replace("_", "\n") for name in measures)), rows, "lr", "Average rank, 1 is best")
+    heads = (sylvan.measures.measure_name(name).replace(" ", "\n") for name in measures)
+    show_table(("method", *heads), rows, "lr", "Average rank, 1 is best")
     if found.n_dropped:
         say(f"{found.n_dropped} blocks without a value of every method are left out of the ranks.")
 
@@ -264,17 +259,13 @@ def _print_tables(scores: Any, protocol: Any) -> None:
             levels = column if isinstance(column, tuple) else (column,)
             heads.append("\n".join(f"{n} {v}" if factors else str(v) for n, v in zip(columns, levels)))
         best = wide.max() if greater else wide.min()
-        rows = (
-            [
-                protocol.method_names.get(str(method), str(method)),
-                *(
-                    None if value != value else Text(f"{value:.3f}", style="bold" if value == best[name] else "")
-                    for name, value in row.items()
-                ),
-            ]
-            for method, row in wide.iterrows()
-        )
-        show_table(heads, rows, "lr", f"{measure} ({over}; {'greater' if greater else 'smaller'} is better)")
+        rows = []
+        for method, row in wide.iterrows():
+            styles = ("bold" if value == best[name] else "" for name, value in row.items())
+            cells = (None if value != value else Text(f"{value:.3f}", style) for value, style in zip(row, styles))
+            rows.append([protocol.method_names.get(str(method), str(method)), *cells])
+        name, better = sylvan.measures.measure_name(measure), "greater" if greater else "smaller"
+        show_table(heads, rows, "lr", f"{name} ({over}; {better} is better)")
 
 
 @bench.command(short_help="Write a page with statistics and plots.")

@@ -34,15 +34,13 @@ def evaluate(**options: Any) -> None:
     X, Y = _read(schema, options, about)
     scores, by_label = _scores_of_classes(model, X, Y) if Y.ndim == 1 else _scores_of_labels(model, X, Y)
     if options["as_json"]:
-        found: dict[str, Any] = {"rows": len(X), "scores": scores}
-        if options["by_label"]:
-            found["by_label"] = by_label
-        print_json(found)
+        print_json({"rows": len(X), "scores": scores} | ({"by_label": by_label} if options["by_label"] else {}))
         return
-    rows = ((name, value, _direction(name)) for name, value in scores.items())
+    in_words = sylvan.measures.measure_name
+    rows = ((in_words(name), value, _direction(name)) for name, value in scores.items())
     show_table(("measure", "value", "better"), rows, "lrl", f"{len(X)} rows")
     if options["by_label"] and by_label:
-        show_table(by_label[0], (row.values() for row in by_label), "lr")
+        show_table(map(in_words, by_label[0]), (row.values() for row in by_label), "lr")
 
 
 def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[Any, Any]:
@@ -80,12 +78,11 @@ def _scores_of_labels(model: Any, X: Any, Y: Any) -> tuple[dict[str, float], lis
 def _scores_of_classes(model: Any, X: Any, y: Any) -> tuple[dict[str, float], list[dict[str, Any]]]:
     from sklearn import metrics  # noqa: PLC0415 (heavy)
 
-    known = {str(name) for name in model.classes_}
-    new = [name for name in y.unique() if name not in known]
+    names = [str(name) for name in model.classes_]
+    new = [name for name in y.unique() if name not in names]
     if new:
         raise TableError(f"Class {new[0]!r} in row {y.index[(y == new[0]).argmax()]} was not there at the fit.")
     found = model.predict(X).astype(str)
-    names = [str(name) for name in model.classes_]
     proba = model.predict_proba(X)
     scores = {
         "accuracy": float(metrics.accuracy_score(y, found)),

@@ -43,7 +43,7 @@ def explain(**options: Any) -> None:
     else:
         found = _new_row(model, schema, options, about)
     if options["as_json"]:
-        print_json({name: part for name, part in found.items() if part is not None})
+        print_json(found)
         return
     for name, part in found.items():
         _print_part(name, part)
@@ -53,33 +53,19 @@ def _whole(model: Any, schema: Any, top: int) -> dict[str, Any]:
     importances = model.feature_importances_
     names = [str(name) for name in getattr(model, "feature_names_in_", schema.features)]
     order = (-importances).argsort(kind="stable")[:top]
-    found: dict[str, Any] = {
-        "model": _facts(model),
-        "features": [
-            {"feature": names[at], "importance": float(importances[at])} for at in order if importances[at] > 0
-        ],
-    }
-    rules = _rules(model)
+    facts = {"layers": model.n_layers_, "labels": model.n_labels_, "features": model.n_features_in_}
+    facts |= {key.replace("_", " "): value for key, value in parts_in_words(model).items()}
+    best = [{"feature": names[at], "importance": float(importances[at])} for at in order if importances[at] > 0]
+    found: dict[str, Any] = {"model": facts, "features": best}
+    rules = getattr(model, "interactions_", None)
     if rules is not None:
-        best = rules.sort_values("stability", ascending=False, kind="stable").head(top).reset_index()
-        found["rules"] = best[["interaction", "rule", "says", "support", "stability"]].to_dict("records")
+        rules = rules.sort_values("stability", ascending=False, kind="stable").head(top).reset_index()
+        found["rules"] = rules[["interaction", "rule", "says", "support", "stability"]].to_dict("records")
     used = " ".join(str(rule["rule"]) for rule in found.get("rules", []))
     codes = {name: values for name, values in schema.categories.items() if name in used}
     if codes:
         found["codes"] = {name: dict(enumerate(values)) for name, values in codes.items()}
     return found
-
-
-def _facts(model: Any) -> dict[str, Any]:
-    facts = {"layers": model.n_layers_, "labels": model.n_labels_, "features": model.n_features_in_}
-    return facts | {key.replace("_", " "): value for key, value in parts_in_words(model).items()}
-
-
-def _rules(model: Any) -> Any:
-    try:
-        return model.interactions_
-    except AttributeError:
-        return None
 
 
 def _own_row(model: Any, row: str) -> dict[str, Any]:
@@ -104,7 +90,7 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
             line["state"] = "imputed"
         elif fitted.suggested[at, j]:
             line["state"] = "suggested"
-        if model.calibration_ is None:  # otherwise nothing is filled in between layers
+        if model.calibration_ is None:  # otherwise nothing is imputed between layers
             line["layer"] = int(labels.since[at, j]) or None
         # A recorded label is believed; what a calibrated model says of its cell is what it would say of a zero.
         certain = model.calibration_ is not None and labels.recorded[at, j]
@@ -127,14 +113,12 @@ def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, 
     proba = label_table(model, X, True).iloc[0]
     predicted = label_table(model, X, False).iloc[0]
     if not model.decider_.form.has_labels:
-        found: dict[str, Any] = {"row": options["row"], "prediction": str(predicted["prediction"])}
-        found["classes"] = [
-            {"class": str(k), "probability": float(p)} for k, p in proba.sort_values(ascending=False).items()
-        ]
+        lines = [{"class": str(k), "probability": float(p)} for k, p in proba.sort_values(ascending=False).items()]
+        found = {"row": options["row"], "prediction": str(predicted["prediction"]), "classes": lines}
     else:
         lines = [{"label": str(k), "predicted": int(predicted[k]), "probability": float(p)} for k, p in proba.items()]
         found = {"row": options["row"], "labels": sorted(lines, key=lambda line: -line["probability"])}
-    if _rules(model) is not None:
+    if hasattr(model, "interactions_"):
         holds = model.explain(X).head(options["top"])
         found["rules that hold"] = holds[["interaction", "rule", "says", "stability"]].to_dict("records")
     return found
@@ -148,8 +132,6 @@ def _position(names: list[str], row: str, where: str) -> int:
 
 
 def _print_part(name: str, part: Any) -> None:
-    if part is None:
-        return
     if isinstance(part, str) or not part:
         show(f"{name}: {part or 'none'}")
     elif isinstance(part, dict):

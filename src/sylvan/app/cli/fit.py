@@ -1,12 +1,12 @@
 """`sylvan fit`: learn from a table and store the model."""
 
-import time
 from pathlib import Path
 from typing import Any
 
 import click
 
 import sylvan
+from sylvan._messages import many
 from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options
 from sylvan.app.cli.steps import check_free, fit_model, format_of, make_model, read_training
 from sylvan.app.cli.terminal import gigabytes, print_json, say
@@ -35,9 +35,7 @@ def fit(**options: Any) -> None:
     check_free(options["force"], options["out"], options["report"], inputs=inputs)
     model = make_model(options)
     table = read_training(options)
-    began = time.perf_counter()
-    fit_model(model, table, options)
-    seconds = time.perf_counter() - began
+    seconds = fit_model(model, table, options)
     store(model, table, options)
     if options["report"]:
         write_page(model, table, options["report"], seconds=seconds, data=options["data"])
@@ -50,21 +48,15 @@ def fit(**options: Any) -> None:
     if options["as_json"]:
         print_json(facts)
         return
-    what = "label" if model.n_labels_ == 1 else "labels"
-    what = f"{len(model.classes_)} classes" if table.Y.ndim == 1 else f"{model.n_labels_} {what}"
-    layers = "1 layer" if model.n_layers_ == 1 else f"{model.n_layers_} layers"
-    say(
-        f"{options['algorithm']}: {len(table.X)} rows, {table.X.shape[1]} features, {what}; "
-        f"{layers}, out of sample {facts['score']:.3f} {model.measure_.name}, {seconds:.1f} s.",
-        options["quiet"],
-    )
-    if model.calibration_ is not None:
-        for note in model.summary().notes[2:]:
-            say(note, options["quiet"])
-    say(f"Stored in {options['out']} ({gigabytes(facts['bytes'])}).", options["quiet"])
-    if options["report"]:
-        say(f"Report: {options['report']}", options["quiet"])
-    say(f"Next: sylvan predict {options['out']} NEW.csv -o out.csv", options["quiet"])
+    what = many(model.n_labels_, "label") if table.Y.ndim == 2 else f"{len(model.classes_)} classes"
+    size = f"{many(len(table.X), 'row')}, {many(table.X.shape[1], 'feature')}, {what}; {many(model.n_layers_, 'layer')}"
+    score = f"{facts['score']:.3f} {sylvan.measures.measure_name(model.measure_.name)}"
+    lines = [f"{options['algorithm']}: {size}, out of sample {score}, {seconds:.1f} s."]
+    lines += model.summary().notes[2:] if model.calibration_ is not None else []
+    lines.append(f"Stored in {options['out']} ({gigabytes(facts['bytes'])}).")
+    lines += [f"Report: {options['report']}"] if options["report"] else []
+    for line in [*lines, f"Next: sylvan predict {options['out']} NEW.csv -o out.csv"]:
+        say(line, options["quiet"])
 
 
 def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = None) -> None:

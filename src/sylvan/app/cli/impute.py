@@ -1,6 +1,5 @@
 """`sylvan impute`: the main job. Which labels are missing in this table?"""
 
-import time
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from sylvan.app.cli.options import FILE, command, data_options, force_option, mo
 from sylvan.app.cli.steps import check_free, fit_model, make_model, read_training
 from sylvan.app.cli.terminal import print_json, say, show, show_table
 
-_NEXT_BEST = 100  # suggestions listed beyond those that are added
+_NEXT_BEST = 100  # suggestions listed beyond those that go into the table
 
 
 @command("""
@@ -52,12 +51,14 @@ def impute(**options: Any) -> None:
     table = read_training(options)
     if table.Y.ndim == 1:
         raise click.UsageError("impute completes labels; classes have none that could be missing. See: sylvan fit")
-    began = time.perf_counter()
-    fit_model(model, table, options)
-    seconds = time.perf_counter() - began
-    added, listed = _choose(model, options)
+    seconds = fit_model(model, table, options)
+    added, listed = _suggestions(model, options)
     doubts = sylvan.labels.gaps.doubt_missing_at_random(model)
-    recovery = _check(model, table, options) if options["check"] else None
+    recovery = None
+    if options["check"]:
+        say("Checking: a tenth of the recorded labels is hidden, and the fit repeated ...", options["quiet"])
+        limits = {name: options[name] for name in ("min_proba", "max_per_label")}
+        recovery = model.check_recovery(table.X, table.Y, random_state=options["seed"], **limits)
     doubts += _not_found_again(added, recovery)
     _write(model, table, added, listed, options)
     if options["report"]:
@@ -75,28 +76,22 @@ def impute(**options: Any) -> None:
         say(f"Warning: {doubt}")
 
 
-def _choose(model: Any, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Return what is added, and the list of suggestions: that and the next best."""
-    import pandas as pd  # noqa: PLC0415
+def _suggestions(model: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Return what goes into the table, and the list of suggestions: that and the next best."""
+    import pandas as pd  # noqa: PLC0415 (heavy)
 
-    added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the imputer filled
+    added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the model suggests by itself
     if options["max_per_label"] is not None:
         added = added[added.groupby("label").cumcount() < options["max_per_label"]]
     following = model.suggest_labels(top=len(added) + _NEXT_BEST)
     listed = pd.concat([added.assign(added=1), following.assign(added=0)])
     listed = listed.drop_duplicates(["row", "label"]).sort_values("probability", ascending=False, kind="stable")
-    others = listed[listed["added"] == 0].head(_NEXT_BEST)
-    return added, listed[(listed["added"] == 1) | listed.index.isin(others.index)].reset_index(drop=True)
-
-
-def _check(model: Any, table: Any, options: dict[str, Any]) -> Any:
-    say("Checking: a tenth of the recorded labels is hidden, and the fit repeated ...", options["quiet"])
-    limits = {name: options[name] for name in ("min_proba", "max_per_label")}
-    return model.check_recovery(table.X, table.Y, random_state=options["seed"], **limits)
+    near = (listed["added"] == 1) | ((listed["added"] == 0).cumsum() <= _NEXT_BEST)
+    return added, listed[near].reset_index(drop=True)
 
 
 def _not_found_again(added: Any, recovery: Any) -> list[str]:
-    """Name labels of which much was added although the check found nothing of them again."""
+    """Name labels of which many are suggested although the check found nothing of them again."""
     if recovery is None:
         return []
     counts = added["label"].value_counts()
@@ -125,18 +120,13 @@ def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: 
     found: dict[str, Any] = {
         "completed": str(options["out"]), "added": len(added), "recorded": int(model.labels_.recorded.sum()),
         "by_label": added["label"].value_counts().to_dict(), "layers": model.n_layers_,
-        "frequency": None if frequency is None else dict(zip(_names(model), frequency.tolist())), "warnings": doubts,
+        "frequency": None if frequency is None else dict(zip(model.labels_.label_names, frequency.tolist())),
+        "warnings": doubts,
     }  # fmt: skip
-    for name in ("suggestions", "report", "model"):
-        if options[name]:
-            found[name] = str(options[name])
+    found |= {name: str(options[name]) for name in ("suggestions", "report", "model") if options[name]}
     if recovery is not None:
         found["check"] = recovery.reset_index().to_dict("records")
     return found
-
-
-def _names(model: Any) -> list[str]:
-    return [str(name) for name in model.labels_.label_names]
 
 
 def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
@@ -145,7 +135,7 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
     heads = ["label", "recorded", "suggested", *([] if frequency is None else ["share recorded\n(estimate)"])]
     heads += ["hidden for\nthe check", "found\nagain"] if recovery is not None else []
     rows = []
-    for at, name in enumerate(_names(model)):
+    for at, name in enumerate(map(str, labels.label_names)):
         row = [name, int(labels.recorded[:, at].sum()), int(counts.get(name, 0))]
         row += [] if frequency is None else [_estimate(frequency, at)]
         row += [] if recovery is None else [int(recovery.iloc[at][each]) for each in ("hidden", "recovered")]
@@ -179,7 +169,7 @@ def _estimate(frequency: Any, at: int) -> str:
 
 
 def _advice(model: Any, added: Any, labels: Any) -> str:
-    """Say how far to trust what was added."""
+    """Say how far to trust what is suggested."""
     if added.empty:
         if labels.trusts_zeros:
             return "No label is probable enough to be suggested; only empty label cells were looked at."

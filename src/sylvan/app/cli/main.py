@@ -87,10 +87,11 @@ class _Sylvan(click.Group):
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing more is to be written at the end)
             sys.exit(0)
         except (Exception, KeyboardInterrupt) as error:
+            code = 2 if isinstance(error, TableError) else 1  # what the user can mend in files and options, or not
             if ctx.params.get("debug"):
                 for line in traceback.format_exc().splitlines():
                     click.echo(visible(line), err=True)
-                sys.exit(_exit_code(error))
+                sys.exit(code)
             if _interrupted(error):
                 _end("Stopped.", 130)
             if isinstance(error, OSError) and error.strerror:
@@ -99,7 +100,7 @@ class _Sylvan(click.Group):
                 text = "There is not enough memory. Fewer trees (--trees) or layers (--layers) need less."
             else:
                 text = in_options(str(error).strip()) or type(error).__name__
-            _end(f"Error: {_one_line(text)}", _exit_code(error))
+            _end(f"Error: {_one_line(text)}", code)
 
 
 def _interrupt() -> None:
@@ -124,11 +125,6 @@ def _interrupted(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _exit_code(error: BaseException) -> int:
-    """Return 2 for what the user can mend in files and options, 1 for what failed."""
-    return 2 if isinstance(error, TableError) else 1
 
 
 def _one_line(text: str) -> str:

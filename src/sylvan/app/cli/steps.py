@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from inspect import signature
@@ -57,7 +58,6 @@ def _check_space(path: Path, needed: int) -> None:
         )
 
 
-_BITS = {"0", "1", "0.0", "1.0"}
 _TABLE = ("label_file", "id", "drop", "categorical", "missing", "blank", "classes", "separator", "positive", "negative")
 
 
@@ -171,13 +171,14 @@ def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:
         )
 
 
-def fit_model(model: Any, table: Any, options: dict[str, Any]) -> Any:
-    """Fit, with a bar that counts layers on a terminal; Ctrl-C ends it in a line."""
-    import pandas as pd  # noqa: PLC0415
+def fit_model(model: Any, table: Any, options: dict[str, Any]) -> float:
+    """Fit, with a bar that counts layers on a terminal, and return how many seconds that took."""
+    import pandas as pd  # noqa: PLC0415 (heavy)
 
     from sylvan._validation import warn_suspicious_features  # noqa: PLC0415
 
     check_memory(model, table, options)
+    began = time.perf_counter()
     Y = pd.get_dummies(table.Y) if table.Y.ndim == 1 else table.Y
     with ExitStack() as stack:
         stack.enter_context(once_each())
@@ -190,7 +191,7 @@ def fit_model(model: Any, table: Any, options: dict[str, Any]) -> Any:
             raise click.UsageError(str(error)) from error
         finally:
             model.set_params(callbacks=None)
-    return model
+    return time.perf_counter() - began
 
 
 def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
@@ -215,9 +216,9 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
             raise TableError(f"{path} cannot be read: its notes about the table make no sense ({error}).") from error
     if not hasattr(model, "feature_names_in_"):
         raise TableError(f"{path} was fitted without names of columns; use it in Python: sylvan.load({str(path)!r}).")
-    named = getattr(model, "label_names_in_", None)
-    names = label_names(model) if model.decider_.form.has_labels else ["class"] if named is None else [*map(str, named)]
-    bits = model.decider_.form.has_labels or (named is not None and set(map(str, model.classes_)) <= _BITS)
+    has_labels, named = model.decider_.form.has_labels, getattr(model, "label_names_in_", None) is not None
+    bits = has_labels or (named and {str(name) for name in model.classes_} <= {"0", "1", "0.0", "1.0"})
+    names = label_names(model) if has_labels or named else ["class"]
     cells = tables.LabelCells(names, "bits" if bits else "classes")
     return model, tables.TableSchema([str(name) for name in model.feature_names_in_], cells), about
 

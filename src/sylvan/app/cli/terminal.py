@@ -25,24 +25,12 @@ _PARAMETER = re.compile(
 
 
 def visible(text: object) -> str:
-    """Return text with control characters as escapes, so that a terminal shows them and does not obey.
-
-    Examples
-    --------
-    >>> print(visible("a\\x1b[31mb"))
-    a\\x1b[31mb
-    """
+    """Return text with control characters as escapes, so that a terminal shows them and does not obey."""
     return _CONTROLS.sub(lambda found: found.group().encode("unicode_escape").decode(), str(text))
 
 
 def in_options(text: str) -> str:
-    """Return a message about parameters of Python as one about options of a command.
-
-    Examples
-    --------
-    >>> in_options("say drop='title' or separator=';'")
-    "say --drop 'title' or --label-separator ';'"
-    """
+    """Return a message about parameters of Python, "say drop='title'", as one about options, "say --drop 'title'"."""
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
@@ -68,14 +56,10 @@ def show(text: object, bold: bool = False) -> None:
 
 
 def show_table(heads: Iterable[str], rows: Iterable[Iterable[Any]], justify: str, title: str = "") -> None:
-    """Print a table.
+    """Print a table; in `heads`, "\\n" begins a second line.
 
-    Parameters
-    ----------
-    heads : names of the columns; "\\n" begins a second line
-    rows : cells; numbers get three digits, NaN is undefined, None is empty; a `rich.text.Text` is taken as it is
-    justify : for each column l (left, folded) or r (right, never folded); the last one holds for all further columns
-    title : a line above; in the table it would be cut to the table's width
+    Numbers get three digits, NaN is undefined, None is empty; a `rich.text.Text` is taken as it is. `justify` has an l
+    (left, folded) or an r (right, never folded) for each column; the last one holds for all further columns.
     """
     table = Table()
     for at, head in enumerate(heads):
@@ -85,7 +69,7 @@ def show_table(heads: Iterable[str], rows: Iterable[Iterable[Any]], justify: str
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(visible(_in_digits(cell))) for cell in row))
     if title:
-        show(title, bold=True)
+        show(title, bold=True)  # in the table it would be cut to the table's width
     Console().print(table)
 
 

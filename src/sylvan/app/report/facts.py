@@ -27,9 +27,8 @@ class Findings:
     def __init__(self, model: Any) -> None:
         check_is_fitted(model)
         if not hasattr(model, "history_") or not hasattr(type(model), "labels_"):
-            raise TypeError(
-                f"A report is made of a fitted DeepForestClassifier, such as sylvan.slcforest(), got {model!r}."
-            )
+            what = "a fitted DeepForestClassifier, such as sylvan.slcforest()"
+            raise TypeError(f"A report is made of {what}, got {model!r}.")
         known, impute = model.labels_, model.decider_.impute
         self.model, self.form, self.state = model, known.form, known.state
         self.labels: list[Any] = known.label_names  # of two classes, the second alone
@@ -117,11 +116,10 @@ class Given:
 
 
 def _check_columns(name: str, frame: Any, columns: Sequence[str]) -> None:
-    missing = [column for column in columns if frame is not None and column not in getattr(frame, "columns", ())]
-    if missing:
-        raise ValueError(
-            f"{name} must be a DataFrame with the columns {', '.join(columns)}; {missing[0]!r} is missing."
-        )
+    for column in columns:
+        if frame is not None and column not in getattr(frame, "columns", ()):
+            what = f"a DataFrame with the columns {', '.join(columns)}"
+            raise ValueError(f"{name} must be {what}; {column!r} is missing.")
 
 
 def count_features(X: Any) -> dict[str, Any]:
@@ -134,15 +132,9 @@ def count_features(X: Any) -> dict[str, Any]:
         "n": frame.shape[1],
         "numeric": sum(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes),
         "incomplete": int(missing.any(axis=0).sum()),
-        "constant": sum(_is_constant(frame.iloc[:, j].dropna()) for j in range(frame.shape[1])),
+        "constant": int((frame.nunique() <= 1).sum()),
         "missing_share": float(missing.mean()) if missing.size else 0.0,
     }
-
-
-def _is_constant(column: pd.Series) -> bool:
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return not len(column) or bool(column.min() == column.max())
-    return bool(column.nunique() <= 1)
 
 
 def unknown_cells(found: Findings, Y: Any) -> np.ndarray | None:

@@ -9,10 +9,11 @@ import scipy
 import sklearn
 
 import sylvan
+from sylvan._messages import many
 from sylvan.app.report.facts import FEW, TOP, Findings, Given, count_features, unknown_cells
 from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Page, Table, number
-from sylvan.pages.words import brief, direction, fixed, many, percent, rows_of
+from sylvan.pages.words import brief, direction, fixed, percent, rows_of
 
 _SUGGESTIONS, _BY_LABEL, _BEST_OF_LABEL = 100, 300, 3
 _RULES, _FEATURES = 20, 15
@@ -24,14 +25,14 @@ def describe_data(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     features = None if given.X is None else count_features(given.X)
     if features and (features["n_rows"], features["n"]) != (found.n_rows, found.model.n_features_in_):
         page.warn(
-            f"The table of features given for this page has {many(features['n_rows'], 'row')} and "
+            f"The table of features for this page has {many(features['n_rows'], 'row')} and "
             f"{many(features['n'], 'feature')}; the model was fitted with {found.n_rows:,} and "
             f"{found.model.n_features_in_:,}."
         )
         features = None
     unknown = None if given.Y is None else unknown_cells(found, given.Y)
     if given.Y is not None and unknown is None:
-        page.warn("The label table given for this page is not the one that the model was fitted with.")
+        page.warn("The label table for this page is not the one that the model was fitted with.")
     empty = int((~found.state.recorded.any(axis=1)).sum())
     return {"features": features, "unknown": unknown, "empty": empty, "table": _counts_table(found, unknown)}
 
@@ -56,31 +57,22 @@ def describe_layers(page: Page, found: Findings, given: Given) -> dict[str, Any]
     kept, history = int(found.model.n_layers_), found.model.history_
     name = measure_name(found.measure.name)
     head = ["Layer", name, *(["Cells imputed", "Labels still open"] if found.imputes else []), "Seconds"]
-    rows = [
-        [
-            f"{line.layer}{' (last kept)' if line.layer == kept else ''}",
-            number(line.score, kind="best" if line.layer == kept else ""),
-            *([line.imputed, line.active] if found.imputes else []),
-            number(line.seconds, 1 if line.seconds >= 1 else 2),
-        ]
-        for line in rows_of(history)
-    ]
+    rows = []
+    for line in rows_of(history):
+        mark, kind = (" (last kept)", "best") if line.layer == kept else ("", "")
+        imputed = [line.imputed, line.active] if found.imputes else []
+        seconds = number(line.seconds, 1 if line.seconds >= 1 else 2)
+        rows.append([f"{line.layer}{mark}", number(line.score, kind=kind), *imputed, seconds])
     return {"history": history, "kept": kept, "measure": name, "table": Table(head, rows)}
 
 
 def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """Tell what is missing, with the estimates that say so."""
     c = np.full(len(found.labels), np.nan) if found.frequency is None else found.frequency
-    rows = [
-        [
-            str(found.labels[j]),
-            found.recorded[j],
-            found.suggested[j],
-            Cell(_estimate(found, c[j], j), "number soft" if found.recorded[j] < FEW else "number"),
-            number(found.expected[j], 0),
-        ]
-        for j in np.lexsort([-found.recorded, -found.suggested])
-    ]
+    rows = []
+    for j in np.lexsort([-found.recorded, -found.suggested]):
+        counts = found.recorded[j], found.suggested[j]
+        rows.append([str(found.labels[j]), *counts, _estimate(found, c[j], j), number(found.expected[j], 0)])
     head = [found.form.noun.capitalize(), "Recorded", "Suggested", "c", "Estimated total"]
     layers, since = range(1, found.model.n_layers_ + 1), np.where(found.state.imputed, found.state.since, 0)
     by_layer = [
@@ -103,12 +95,13 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
     }
 
 
-def _estimate(found: Findings, c: float, j: int) -> str:
+def _estimate(found: Findings, c: float, j: int) -> Cell:
     """Return c of a label, with its interval if it has one."""
-    if not np.isfinite(c) or "low" not in found.table or (found.table["low"] == found.table["high"]).all():
-        return fixed(c, 2)
-    low, high = found.table[["low", "high"]].iloc[j]
-    return f"{fixed(c, 2)} ({fixed(low, 2)} to {fixed(high, 2)})"
+    text = fixed(c, 2)
+    if np.isfinite(c) and "low" in found.table and (found.table["low"] != found.table["high"]).any():
+        low, high = found.table[["low", "high"]].iloc[j]
+        text += f" ({fixed(low, 2)} to {fixed(high, 2)})"
+    return Cell(text, "number soft" if found.recorded[j] < FEW else "number")
 
 
 def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str, Any]:
@@ -123,16 +116,10 @@ def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str,
         frame, source = found.model.suggest_labels(top=TOP), "ranked"
     layers = "layer" in frame and bool(frame["layer"].notna().any())
     head = ["Rank", "Row", found.form.noun.capitalize(), "Probability", *(["Layer"] if layers else [])]
-    rows = [
-        [
-            rank,
-            str(line.row),
-            str(line.label),
-            line.probability,
-            *([None if pd.isna(line.layer) else int(line.layer)] if layers else []),
-        ]
-        for rank, line in enumerate(rows_of(frame.head(_SUGGESTIONS)), start=1)
-    ]
+    rows = []
+    for rank, line in enumerate(rows_of(frame.head(_SUGGESTIONS)), start=1):
+        layer = [None if pd.isna(line.layer) else int(line.layer)] if layers else []
+        rows.append([rank, str(line.row), str(line.label), line.probability, *layer])
     facts = {"frame": frame, "source": source, "layers": layers, "table": Table(head, rows)}
     return facts | _best_of_labels(frame)
 
@@ -154,18 +141,12 @@ def describe_recovery(page: Page, found: Findings, given: Given) -> dict[str, An
         return {}
     frame = given.recovered["by_label"]
     ranked = "median_rank" in frame.columns
-    rows = [
-        [
-            str(label),
-            int(line.hidden),
-            int(line.recovered),
-            number(line.recovered / line.hidden if line.hidden else None, 2),
-            number(line.imputed / line.candidates if line.candidates else None, 2),
-            *([number(line.median_rank, 0)] if ranked else []),
-            int(line.candidates),
-        ]
-        for label, line in zip(frame.index, rows_of(frame))
-    ]
+    rows = []
+    for label, line in zip(frame.index, rows_of(frame)):
+        share = number(line.recovered / line.hidden if line.hidden else None, 2)
+        chance = number(line.imputed / line.candidates if line.candidates else None, 2)
+        rank = [number(line.median_rank, 0)] if ranked else []
+        rows.append([str(label), int(line.hidden), int(line.recovered), share, chance, *rank, int(line.candidates)])
     head = ["Label", "Hidden", "Came back", "Share", "By chance", *(["Median rank"] if ranked else []), "Of cells"]
     return {"ranked": ranked, "table": Table(head, rows)}
 
@@ -215,15 +196,13 @@ def describe_making(page: Page, found: Findings, given: Given) -> dict[str, Any]
     """Tell parts and parameters of the model, and which versions there are."""
     model, modules = found.model, {"Sylvan": sylvan, "NumPy": np, "SciPy": scipy, "scikit-learn": sklearn, "pandas": pd}
     versions = [f"Python {platform.python_version()}", *(f"{name} {it.__version__}" for name, it in modules.items())]
-    parameters = model.get_params(deep=False).items()
+    parameters = [[k, Cell(_one_line(v), "code")] for k, v in model.get_params(deep=False).items() if k != "callbacks"]
     return {
         "forests": model.forests(1) if callable(model.forests) else model.forests,
         "code": _one_line,
         "facts": [(brief(name), _value(value)) for name, value in (given.facts or {}).items()],
         "versions": versions,
-        "table": Table(
-            ["Parameter", "Value"], [[k, Cell(_one_line(v), "code")] for k, v in parameters if k != "callbacks"]
-        ),
+        "table": Table(["Parameter", "Value"], parameters),
     }
 
 

@@ -14,13 +14,6 @@ from sylvan.app.tables.training import TrainingTable, read_training_table
 from sylvan.exceptions import TableError
 
 __all__ = [
-    "LabelCells",
-    "TableError",
-    "TableSchema",
-    "TableWriter",
-    "TrainingTable",
-    "choose_columns",
-    "open_table",
-    "read_training_table",
-    "write_completed",
-]
+    "LabelCells", "TableError", "TableSchema", "TableWriter", "TrainingTable", "choose_columns", "open_table",
+    "read_training_table", "write_completed",
+]  # fmt: skip

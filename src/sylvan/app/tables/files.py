@@ -81,13 +81,9 @@ class Table:
 
 
 def open_table(
-    path: str | os.PathLike[str],
-    *,
-    delimiter: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
+    path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".", encoding: str = "utf-8",
     missing: Collection[str] = (),
-) -> Table:
+) -> Table:  # fmt: skip
     """Open a table by the ending of its name: `.csv`, `.tsv`, `.parquet`, `.arff`, the text formats also with `.gz`.
 
     `delimiter`, `decimal` sign and `encoding` are those of text files (None: a tab in `.tsv`, else found in the first
@@ -157,11 +153,9 @@ def _first_record(file: TextIO) -> str:
     """Return the first line that is not blank, with those that a quoted name goes on in."""
     record = ""
     for line in file:
-        record += line
+        record = record + line if record.strip() else line
         if record.strip() and record.count('"') % 2 == 0:
             break
-        if not record.strip():
-            record = ""
     return record
 
 

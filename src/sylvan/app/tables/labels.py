@@ -100,12 +100,8 @@ class LabelCells:
         wanted = np.asarray(labels, dtype=object)
         for name in dict.fromkeys(labels):
             values = frame[name].copy()
-            one: Any = self.words.get(name, "1")
-            if pd.api.types.is_bool_dtype(values):
-                one = True
-            elif pd.api.types.is_numeric_dtype(values):
-                one = 1
-            values.iloc[row[wanted == name]] = one
+            numeric = pd.api.types.is_numeric_dtype(values)  # truth values, too
+            values.iloc[row[wanted == name]] = values.dtype.type(1) if numeric else self.words.get(name, "1")
             frame[name] = values
         return frame
 

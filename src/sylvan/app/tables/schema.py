@@ -75,7 +75,7 @@ class TableSchema:
     def from_json(cls, data: dict[str, Any]) -> "TableSchema":
         """Make a schema of what `to_json` returned; a ValueError says what is not as it should be."""
         try:
-            labels = data["labels"]
+            labels, categories, missing = data["labels"], data["categories"], data["missing"]
             good = {
                 "features": _are_texts(data["features"]),
                 "labels": _are_texts(labels["columns"]) and labels["columns"] and labels["kind"] in KINDS,
@@ -84,9 +84,8 @@ class TableSchema:
                 "blank": labels["blank"] in ("unknown", "zero"),
                 "words": isinstance(labels["own_words"], dict) and set(labels["own_words"].values()) <= {0, 1},
                 "id": data["id"] is None or isinstance(data["id"], str),
-                "categories": isinstance(data["categories"], dict)
-                and all(_are_texts(values) for values in data["categories"].values()),
-                "missing": isinstance(data["missing"], list) and all(isinstance(mark, str) for mark in data["missing"]),
+                "categories": isinstance(categories, dict) and all(map(_are_texts, categories.values())),
+                "missing": isinstance(missing, list) and all(isinstance(mark, str) for mark in missing),
             }
             wrong = [name for name, is_good in good.items() if not is_good]
             if wrong:
@@ -98,9 +97,8 @@ class TableSchema:
 
 def _are_texts(values: Any) -> bool:
     """Say whether something is a list of distinct texts."""
-    return (
-        isinstance(values, list) and all(isinstance(each, str) for each in values) and len(set(values)) == len(values)
-    )
+    texts = isinstance(values, list) and all(isinstance(each, str) for each in values)
+    return texts and len(set(values)) == len(values)
 
 
 def learn_features(

@@ -15,48 +15,27 @@ from sylvan.app.tables.labels import LabelCells, check_labels
 from sylvan.app.tables.schema import TableSchema, learn_features
 from sylvan.exceptions import TableError
 
-_LABEL_PREFIX = "label:*"
 NO_ID = "-"
 
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """Features and labels of the same rows.
+    """Features and labels of the same rows."""
 
-    Attributes
-    ----------
-    X : DataFrame of floats; its index has the rows' names (or numbers from 1)
-    Y : DataFrame of 0/1 and NaN, or Series of classes
-    schema : TableSchema
-    source : the file that the labels are in
-    source_rows : position of each row in that file
-    notes : what was decided on the way, a line each
-    """
-
-    X: pd.DataFrame
-    Y: Any
+    X: pd.DataFrame  # of floats; its index has the rows' names (or numbers from 1)
+    Y: Any  # DataFrame of 0/1 and NaN, or Series of classes
     schema: TableSchema
-    source: Table
-    source_rows: pd.Index
-    notes: list[str]
+    source: Table  # the file that the labels are in
+    source_rows: pd.Index  # position of each row in that file
+    notes: list[str]  # what was decided on the way, a line each
 
 
 def read_training_table(
-    path: str | os.PathLike[str],
-    labels: str | Iterable[str] | None = None,
-    *,
-    label_file: str | os.PathLike[str] | None = None,
-    id: str | None = None,
-    drop: str | Iterable[str] = (),
-    categorical: str | Iterable[str] = (),
-    missing: Iterable[str] = (),
-    blank: str | None = None,
-    classes: bool = False,
-    separator: str | None = None,
-    positive: Iterable[str] = (),
-    negative: Iterable[str] = (),
-    **file_options: Any,
-) -> TrainingTable:
+    path: str | os.PathLike[str], labels: str | Iterable[str] | None = None, *,
+    label_file: str | os.PathLike[str] | None = None, id: str | None = None, drop: str | Iterable[str] = (),
+    categorical: str | Iterable[str] = (), missing: Iterable[str] = (), blank: str | None = None, classes: bool = False,
+    separator: str | None = None, positive: Iterable[str] = (), negative: Iterable[str] = (), **file_options: Any,
+) -> TrainingTable:  # fmt: skip
     """Read features and labels; a `TableError` says what is wrong with a file, or with what was said about it.
 
     Parameters
@@ -149,11 +128,10 @@ def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str]
         if not chosen:
             raise TableError(f"All label columns are left out by drop=...: {some(named)}.")
         return chosen
-    if any(name.startswith(_LABEL_PREFIX[:-1]) for name in columns):
-        return choose_columns(columns, _LABEL_PREFIX)
-    known = set(table.known_labels)
-    if known:
-        return [name for name in columns if name in known]
+    found = [name for name in columns if name.startswith("label:")]
+    found = found or [name for name in columns if name in set(table.known_labels)]
+    if found:
+        return found
     raise TableError(
         f"Which columns of {table.path} are labels? Say labels='NAME', 'tag_*', 'first:last' or '-8:'; the columns are "
         f"{some(columns, 8)}."

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from sylvan._messages import many
 from sylvan.bench.report.cost import cost_figure, cost_tables
 from sylvan.bench.report.published_part import published_tables
 from sylvan.bench.report.ran import description, failures, progress, warnings
@@ -22,7 +23,7 @@ from sylvan.bench.report.study import ALPHA, Figures, Study
 from sylvan.bench.report.summary import boxes, control_tables, diagrams, friedman_table, rank_table, wilcoxon_tables
 from sylvan.bench.statistics import greater_is_better
 from sylvan.pages.page import Markup, Page
-from sylvan.pages.words import NotHere, many
+from sylvan.pages.words import NotHere
 from sylvan.plotting.style import arrow
 
 __all__ = ["write_report"]

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sylvan._messages import many
 from sylvan.bench.report.study import Figures, Study, plain
 from sylvan.pages.page import Cell, Table
-from sylvan.pages.words import DASH, many
+from sylvan.pages.words import DASH
 
 _MOST_ERRORS = 200
 
