@@ -98,7 +98,7 @@ def _run(**options: Any) -> None:
     _print_ranks(results)
     failed = int((results.cells["status"] == "failed").sum())
     _print_troubles(results)
-    say(f"{len(results.cells) - failed} cells in {out}. Next: sylvan bench report {out} -o report.html")
+    say(f"{many(len(results.cells) - failed, 'cell')} in {out}. Next: sylvan bench report {out} -o report.html")
     if failed:
         say(f"{many(failed, 'cell')} failed; --retry runs them again.")
         sys.exit(1)
@@ -236,7 +236,7 @@ def show_results(results: Path, measure: str | None, as_json: bool) -> None:
             click.echo(json.dumps({key: None if value != value else value for key, value in record.items()}))
         return
     state = found.planned["status"].value_counts().to_dict()
-    counts = ", ".join(f"{number} cells {name}" for name, number in state.items())
+    counts = ", ".join(f"{many(number, 'cell')} {name}" for name, number in state.items())
     show(f"{found.protocol.title}: {counts}", bold=True)
     _print_tables(scores, found.protocol)
     _print_troubles(found)

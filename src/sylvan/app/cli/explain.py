@@ -62,10 +62,8 @@ def _whole(model: Any, schema: Any, top: int) -> dict[str, Any]:
         rules = rules.sort_values("stability", ascending=False, kind="stable").head(top).reset_index()
         found["rules"] = rules[["interaction", "rule", "says", "support", "stability"]].to_dict("records")
     used = " ".join(str(rule["rule"]) for rule in found.get("rules", []))
-    codes = {name: values for name, values in schema.categories.items() if name in used}
-    if codes:
-        found["codes"] = {name: dict(enumerate(values)) for name, values in codes.items()}
-    return found
+    codes = {name: dict(enumerate(values)) for name, values in schema.categories.items() if name in used}
+    return found | ({"codes": codes} if codes else {})
 
 
 def _own_row(model: Any, row: str) -> dict[str, Any]:
@@ -82,14 +80,10 @@ def _own_row(model: Any, row: str) -> dict[str, Any]:
         return {"row": row, "classes": sorted(lines, key=lambda line: -line["out_of_sample"])}
     labels = fitted.state
     lines = []
+    states = {"recorded": labels.recorded, "imputed": labels.current, "suggested": fitted.suggested}
     for j, name in enumerate(fitted.label_names):
-        line: dict[str, Any] = {"label": str(name), "state": "not recorded"}
-        if labels.recorded[at, j]:
-            line["state"] = "recorded"
-        elif labels.current[at, j]:
-            line["state"] = "imputed"
-        elif fitted.suggested[at, j]:
-            line["state"] = "suggested"
+        state = next((word for word, cells in states.items() if cells[at, j]), "not recorded")
+        line: dict[str, Any] = {"label": str(name), "state": state}
         if model.calibration_ is None:  # otherwise nothing is imputed between layers
             line["layer"] = int(labels.since[at, j]) or None
         # A recorded label is believed; what a calibrated model says of its cell is what it would say of a zero.

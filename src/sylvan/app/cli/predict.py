@@ -115,8 +115,7 @@ def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, l
     wanted = [*schema.features, *([schema.id] if schema.id in table.columns else [])]
     size = max(100, _NUMBERS // (len(schema.features) + 4 * model.n_labels_))
     for frame in table.chunks(size, wanted, text_columns(schema)):
-        X = schema.features_of(frame, unseen)
-        found = label_table(model, X, proba)
+        found = label_table(model, schema.features_of(frame, unseen), proba)
         name, rows = (schema.id, frame[schema.id]) if schema.id in frame else ("row", frame.index)
         while name in found:  # a label has the same name
             name += "_"

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -147,9 +146,8 @@ def _frequency(algorithm: str, texts: Sequence[str]) -> dict[str, Any]:
 
 def _share(text: str) -> float | tuple[float, float]:
     """Return a share, or a range of shares."""
-    low, dash, high = text.partition("-")
     try:
-        numbers = [float(part) for part in ((low, high) if dash else (low,))]
+        numbers = [float(part) for part in text.split("-", 1)]
     except ValueError:
         numbers = []
     if not numbers or not all(0.0 < number <= 1.0 for number in numbers) or numbers != sorted(numbers):
@@ -180,17 +178,16 @@ def fit_model(model: Any, table: Any, options: dict[str, Any]) -> float:
     check_memory(model, table, options)
     began = time.perf_counter()
     Y = pd.get_dummies(table.Y) if table.Y.ndim == 1 else table.Y
-    with ExitStack() as stack:
-        stack.enter_context(once_each())
+    with once_each():
         warn_suspicious_features(table.X.to_numpy(), list(table.X), Y.to_numpy(), list(Y))  # before there is a bar
-        advance = stack.enter_context(counting("layers", model.max_layers, options["quiet"]))
-        model.set_params(callbacks=[lambda event: advance(1, f"score {event.record.score:.3f}")])
-        try:
-            model.fit(table.X, table.Y, checkpoint_dir=options["checkpoint"])
-        except (ValueError, TypeError) as error:  # of parameters, or of what the table holds
-            raise click.UsageError(str(error)) from error
-        finally:
-            model.set_params(callbacks=None)
+        with counting("layers", model.max_layers, options["quiet"]) as advance:
+            model.set_params(callbacks=[lambda event: advance(1, f"score {event.record.score:.3f}")])
+            try:
+                model.fit(table.X, table.Y, checkpoint_dir=options["checkpoint"])
+            except (ValueError, TypeError) as error:  # of parameters, or of what the table holds
+                raise click.UsageError(str(error)) from error
+            finally:
+                model.set_params(callbacks=None)
     return time.perf_counter() - began
 
 

@@ -1,8 +1,7 @@
 """Tables that people have: files of features and labels become what a model learns from, and are written back.
 
-`read_training_table` reads a CSV, TSV, Parquet or ARFF file, finds its label columns by name, pattern or range, encodes
-text columns and remembers how (`TableSchema`), so that `TableSchema.features_of` can do the same with new rows. What is
-wrong in a file is said in one line (`TableError`), with row and column. The command line is made of it.
+`read_training_table` finds label columns by name, pattern or range, encodes text columns and remembers how
+(`TableSchema`). What is wrong in a file is said in one line (`TableError`), with row and column.
 """
 
 from sylvan.app.tables.columns import choose_columns

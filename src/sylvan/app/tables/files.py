@@ -1,8 +1,4 @@
-"""Files of rows and columns: what they hold, read as a whole or in parts.
-
-A table knows its columns and rows before it reads any, reads the columns it is asked for, and gives text columns as
-text: an identifier "007" stays what it is.
-"""
+"""Files of rows and columns, read as a whole or in parts; text columns stay text: an identifier "007" is no number."""
 
 import codecs
 import csv
