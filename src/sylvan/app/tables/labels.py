@@ -100,8 +100,8 @@ class LabelCells:
         wanted = np.asarray(labels, dtype=object)
         for name in dict.fromkeys(labels):
             values = frame[name].copy()
-            numeric = pd.api.types.is_numeric_dtype(values)  # truth values, too
-            values.iloc[row[wanted == name]] = values.dtype.type(1) if numeric else self.words.get(name, "1")
+            typed = pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values)
+            values.iloc[row[wanted == name]] = values.dtype.type(1) if typed else self.words.get(name, "1")
             frame[name] = values
         return frame
 
