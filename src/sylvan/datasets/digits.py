@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from sylvan.datasets.bunch import pack
+from sylvan._docs import documented
+from sylvan.datasets.columns import OPTIONS, pack
 
 # The digits of which each label is true. No label is the same as another or its opposite, and the ten digits have ten
 # different label sets, so that nothing here is trivial for a method that uses the relations between labels.
@@ -33,19 +34,13 @@ directly, others are arithmetic, which have to be learned digit by digit.
 """
 
 
+@documented(OPTIONS)
 def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Load handwritten digits with labels of their meaning and shape.
 
     A real multi-label set that needs no download: 1797 rows, 64 pixels, 8 labels, between two and four of them true of
     each digit: even, prime, at least five, multiple of three, perfect square, power of two, closed loop (0, 6, 8, 9),
     straight strokes only (1, 4, 7). All labels are known; use `hide_positives` to make them incomplete.
-
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Return pandas data frames with named columns.
 
     Returns
     -------
@@ -69,17 +64,7 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
     """
     source = load_digits()
     table = np.array([[int(digit in digits) for digits in DIGITS_WITH_LABEL.values()] for digit in range(10)])
-    return pack(
-        source.data,
-        table[source.target],
-        feature_names=list(source.feature_names),
-        target_names=list(DIGITS_WITH_LABEL),
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-        digit=source.target,
-        categories={},
-        name="digit_attributes",
-        DESCR=_DESCR.format(
-            table="\n".join(f"{name:<22} {', '.join(map(str, digits))}" for name, digits in DIGITS_WITH_LABEL.items())
-        ),
-    )
+    digits = "\n".join(f"{name:<22} {', '.join(map(str, digits))}" for name, digits in DIGITS_WITH_LABEL.items())
+    about = {"digit": source.target, "categories": {}, "name": "digit_attributes", "DESCR": _DESCR.format(table=digits)}
+    names = list(source.feature_names), list(DIGITS_WITH_LABEL)
+    return pack(source.data, table[source.target], *names, return_X_y, as_frame, **about)

@@ -5,21 +5,28 @@ import difflib
 import gzip
 import http.client
 import os
+import socket
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from sklearn.datasets import get_data_home
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.datasets import fetch_openml, get_data_home
 
-from sylvan.datasets import openml
+from sylvan._docs import documented
 from sylvan.datasets.arff import read_arff
+from sylvan.datasets.columns import OPTIONS, encode_features, label_matrix, pack, text_columns
 from sylvan.datasets.digits import load_digit_attributes
 from sylvan.datasets.tables import read_csv
 
 _BUILT_IN = {"digit_attributes": load_digit_attributes}
 _SUFFIXES = (".arff.gz", ".arff", ".csv.gz", ".csv")
 _LABEL_PREFIX = "label:"
+_TIMEOUT = 30.0  # seconds without an answer of OpenML
 
 
+@documented(OPTIONS)
 def load_dataset(
     name: str, *, return_X_y: bool = False, as_frame: bool = False, data_home: str | os.PathLike[str] | None = None
 ) -> Any:
@@ -34,12 +41,6 @@ def load_dataset(
     ----------
     name : str
         Name, without folder and ending.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Return pandas data frames with named columns.
-    data_home : str, path or None, default=None
-        scikit-learn's data folder, if not the usual one.
 
     Returns
     -------
@@ -76,21 +77,17 @@ def load_dataset(
         if path.is_file():
             return read_csv(path, _LABEL_PREFIX, nominal=True, **options)
     try:
-        source = openml.fetch(name, data_home)
+        source = _fetch(name, data_home)
     except (OSError, http.client.HTTPException) as error:
         raise ConnectionError(_not_found(name, data_home, f"could not be asked: {error}")) from error
     except ValueError as error:  # also what fetch_openml raises for an unknown name
         raise ValueError(_not_found(name, data_home, str(error))) from error
-    return openml.convert(source, name, **options)
+    return _convert(source, name, **options)
 
 
+@documented(OPTIONS)
 def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[str]:
     """Return the names that `load_dataset` finds without a download.
-
-    Parameters
-    ----------
-    data_home : str, path or None, default=None
-        scikit-learn's data folder, if not the usual one.
 
     Returns
     -------
@@ -161,3 +158,44 @@ def _not_found(name: str, data_home: str | os.PathLike[str] | None, openml: str)
     if similar:
         lines.append(f"Did you mean {similar[0]!r}?")
     return "\n".join(lines)
+
+
+def _fetch(name: str, data_home: str | os.PathLike[str] | None) -> Any:
+    """Get a data set by its OpenML name, as scikit-learn gives it, which keeps it for the next time."""
+    # fetch_openml has no timeout of its own and would wait for a dead server for ever.
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT)
+    try:
+        return fetch_openml(name=name, data_home=data_home, as_frame="auto", n_retries=2, delay=1.0)
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _convert(source: Any, name: str, *, return_X_y: bool, as_frame: bool) -> Any:
+    """Bring what OpenML has into the form of the other readers.
+
+    Several target columns become 0/1 labels; one stays a class column. Nominal features become ordinal codes in the
+    order scikit-learn gives their categories in.
+    """
+    names = list(source.target_names or [])
+    if source.target is None or not names:
+        raise ValueError(f"The OpenML data set {name!r} names no target column.")
+    data, categories = _features(source)
+    if len(names) == 1:
+        target = np.asarray(source.target).reshape(-1)
+    else:
+        frame = pd.DataFrame(source.target, columns=names)
+        target = label_matrix((frame[label] for label in names), names)
+    about = {"categories": categories, "name": name, "DESCR": source.get("DESCR", "")}
+    return pack(data, target, list(source.feature_names), names, return_X_y, as_frame, **about)
+
+
+def _features(source: Any) -> tuple[Any, dict[str, list[Any]]]:
+    if isinstance(source.data, pd.DataFrame):
+        return encode_features(source.data, text_columns(source.data))
+    # Sparse sets come as codes already, with the declared values apart.
+    declared = source.get("categories") or {}
+    categories = {key: list(values) for key, values in declared.items() if key in source.feature_names}
+    if sparse.issparse(source.data):
+        return sparse.csr_array(source.data, dtype=np.float64), categories
+    return np.asarray(source.data, dtype=np.float64), categories
