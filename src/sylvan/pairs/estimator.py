@@ -22,9 +22,8 @@ from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import check_lambdas
 from sylvan.io import Savable, stored
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, require
-from sylvan.pairs.classifier import PairClassifierMixin, best_threshold
+from sylvan.pairs.classifier import NeighboursMixin, best_threshold
 from sylvan.pairs.drawing import count_pairs, draw_pairs
-from sylvan.pairs.neighbours import NeighboursMixin
 from sylvan.pairs.reading import check_points, check_similarity, names_of, pair_rows
 
 _DEFAULT_PAIRS = 2000
@@ -51,18 +50,10 @@ class _DecayingWeights:
 
 
 @stored(
-    "SiameseDeepForest",
-    cascade_=DeepForestClassifier,
-    threshold_=float,
-    classes_=np.ndarray,
-    n_features_in_=int,
-    feature_names_in_=np.ndarray,
-    _points=np.ndarray | None,
-    _features=str,
-    _both_orders=bool,
-    _order_free=bool,
-)
-class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, ClassifierMixin, BaseEstimator):
+    "SiameseDeepForest", cascade_=DeepForestClassifier, threshold_=float, classes_=np.ndarray, n_features_in_=int,
+    feature_names_in_=np.ndarray, _points=np.ndarray | None, _features=str, _both_orders=bool, _order_free=bool,
+)  # fmt: skip
+class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator):
     """Learn a distance from pairs of points that are known to be similar or dissimilar.
 
     A cascade of forests sees both points of a pair and learns whether they differ; the trees of each forest have
@@ -116,8 +107,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
     ----------
     cascade_ : the fitted `DeepForestClassifier`; its classes are 0 similar, 1 dissimilar
     threshold_ : distance up to which pairs are predicted to be similar: 0.5, or as set
-    tree_weights_ : weights of the trees by layer and forest, (n_folds, n_trees) each
-    n_layers_, history_, model_size_ : of the cascade
+    n_layers_, history_, model_size_, tree_weights_ : of the cascade
     feature_importances_ : importance of the points' features, sums to 1
     classes_ : [-1, 1]
     n_features_in_, feature_names_in_ : of a point; names if the preprocessor, or X of `fit_from_labels`, is a table
@@ -152,25 +142,12 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
     """
 
     def __init__(
-        self,
-        n_trees: int = 100,
-        *,
-        max_layers: int = 10,
-        n_folds: int = 3,
-        lam: Any = "auto",
-        lambda_decay: float = 1.0,
-        cumulative: bool = True,
-        symmetric: Any = True,
-        pair_features: str = "concatenate",
-        min_samples_split: Any = 2,
-        forests: Sequence[BaseForest | WeightedForest] | None = None,
-        scanning: Any = None,
-        tau: float = 0.0,
-        preprocessor: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
+        self, n_trees: int = 100, *, max_layers: int = 10, n_folds: int = 3, lam: Any = "auto",
+        lambda_decay: float = 1.0, cumulative: bool = True, symmetric: Any = True, pair_features: str = "concatenate",
+        min_samples_split: Any = 2, forests: Sequence[BaseForest | WeightedForest] | None = None, scanning: Any = None,
+        tau: float = 0.0, preprocessor: Any = None, n_jobs: int | None = None, random_state: Any = None,
         verbose: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         keep(self, locals())
 
     def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -187,9 +164,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         if np.ndim(sample_weight):
             sample_weight = check_weights(sample_weight, len(pairs))[0]
             if len(np.unique(dissimilar[sample_weight > 0])) < 2:
-                raise ValueError(
-                    "All pairs of positive weight are of one kind: similar and dissimilar ones are needed."
-                )
+                raise ValueError("All pairs of positive weight are of one kind: similar and dissimilar are needed.")
         both = symmetric is True and self.pair_features == "concatenate"
         rows, target, groups = pair_rows(pairs, self.pair_features), dissimilar.astype(np.int64), None
         if both:
@@ -234,17 +209,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
 
     def _check_stored(self) -> None:
         check_jobs(self.n_jobs)
-        fitted = (
-            "cascade_",
-            "threshold_",
-            "classes_",
-            "n_features_in_",
-            "_points",
-            "_features",
-            "_both_orders",
-            "_order_free",
-        )
-        if not all_or_none(self, fitted):
+        if not all_or_none(self, ("cascade_", "threshold_", "classes_", "n_features_in_", *self._fitted_names)):
             return
         inner, d = self.cascade_, self.n_features_in_
         require(hasattr(inner, "layers_") and inner.n_features_in_ == 2 * d, "The cascade is not for these points.")
@@ -260,17 +225,9 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
             check_names("feature_names_in_", self.feature_names_in_, d)
 
     def _cascade(self) -> DeepForestClassifier:
-        return DeepForestClassifier(
-            self._weighted_forests(),
-            augment=OutputSpace(),
-            length=Patience(1),
-            cumulative=bool(self.cumulative),
-            max_layers=self.max_layers,
-            scanning=self._pair_scanning(),
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            verbose=self.verbose,
-        )
+        same = {name: getattr(self, name) for name in ("max_layers", "n_jobs", "random_state", "verbose")}
+        parts = {"augment": OutputSpace(), "length": Patience(1), "scanning": self._pair_scanning()}
+        return DeepForestClassifier(self._weighted_forests(), cumulative=bool(self.cumulative), **parts, **same)
 
     def _weighted_forests(self) -> Any:
         """Return the forests of a layer, with weights, or a function of the layer number."""
