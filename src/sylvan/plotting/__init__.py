@@ -10,28 +10,19 @@ LayerScoreDisplay           score of each layer, and which layer was kept last  
 ImputationHistoryDisplay    labels imputed by label and layer, and their estimated number   models with an imputer
 LabelFrequencyDisplay       estimated share of each label's positives that were recorded    models with a frequency
 SuggestionPrecisionDisplay  how many of the k best suggestions are right                    if the truth is known
-CalibrationCurveDisplay     predicted probabilities against observed shares                 cascades, any probabilities
+CalibrationCurveDisplay     predicted probabilities against the shares of positives         cascades, any probabilities
 InteractionMatrixDisplay    what rules say about labels                                     imldf, `Interactions`
 TreeWeightsDisplay          learned weights of trees                                        WeightedForest, Siamese
 RankDisplay                 ranks of methods by measure                                     results of `sylvan.bench`
 =========================== =============================================================== ===========================
 """
 
-from sylvan.plotting.frequency import LabelFrequencyDisplay
-from sylvan.plotting.imputation import ImputationHistoryDisplay
-from sylvan.plotting.layers import LayerScoreDisplay
+from sylvan.plotting.labels import ImputationHistoryDisplay, LabelFrequencyDisplay
+from sylvan.plotting.models import InteractionMatrixDisplay, LayerScoreDisplay, TreeWeightsDisplay
 from sylvan.plotting.ranks import RankDisplay
-from sylvan.plotting.rules import InteractionMatrixDisplay
 from sylvan.plotting.trust import CalibrationCurveDisplay, SuggestionPrecisionDisplay
-from sylvan.plotting.weights import TreeWeightsDisplay
 
 __all__ = [
-    "CalibrationCurveDisplay",
-    "ImputationHistoryDisplay",
-    "InteractionMatrixDisplay",
-    "LabelFrequencyDisplay",
-    "LayerScoreDisplay",
-    "RankDisplay",
-    "SuggestionPrecisionDisplay",
-    "TreeWeightsDisplay",
-]
+    "CalibrationCurveDisplay", "ImputationHistoryDisplay", "InteractionMatrixDisplay", "LabelFrequencyDisplay",
+    "LayerScoreDisplay", "RankDisplay", "SuggestionPrecisionDisplay", "TreeWeightsDisplay",
+]  # fmt: skip

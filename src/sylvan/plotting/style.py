@@ -63,11 +63,6 @@ def arrow(measure: str) -> str:
     return f"{measure_name(measure)} {'↑' if greater_is_better(measure) else '↓'}"
 
 
-def direction(measure: str) -> str:
-    """Return the direction of a measure in words."""
-    return "greater is better" if greater_is_better(measure) else "smaller is better"
-
-
 @contextmanager
 def report_look() -> Iterator[None]:
     """Settings for the time of drawing; a user's own style must not change a report."""
