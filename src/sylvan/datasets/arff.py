@@ -31,6 +31,9 @@ def read_arff(
 ) -> Any:
     """Read a multi-label ARFF file, dense or sparse, plain or ``.gz``.
 
+    Labels keep the order of the ARFF columns, whatever the order of the XML file or the list. Nominal features become
+    ordinal codes in the order of declaration. In a sparse file a value left out is 0 or the first declared one.
+
     Parameters
     ----------
     path : str or path
@@ -49,20 +52,9 @@ def read_arff(
     Returns
     -------
     Bunch or tuple
-        With ``data`` (n, d), a float array or, for a sparse file, a CSR array; ``target`` (n, n_labels) int 0/1, or
-        float with NaN if some labels are missing (``?``); ``feature_names``, ``target_names``, ``frame`` (both
-        together, or None), ``categories`` (nominal feature to its declared values), ``name`` and ``DESCR`` (the
-        comments of the file).
-
-    Notes
-    -----
-    Labels keep the order of the ARFF columns, whatever the order of the XML file or the list. Nominal
-    features become ordinal codes in the order of declaration, missing values NaN. In a sparse file a value
-    left out is 0 or the first declared one.
-
-    See Also
-    --------
-    load_dataset : Find a data set by its name.
+        With ``data`` (n, d), an array or, for a sparse file, a CSR array of floats, NaN where missing; ``target``
+        (n, n_labels) int 0/1, or float with NaN if some are ``?``; ``feature_names``, ``target_names``, ``frame``,
+        ``categories`` (nominal feature to its declared values), ``name`` and ``DESCR`` (the comments of the file).
 
     Examples
     --------

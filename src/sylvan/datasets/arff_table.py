@@ -1,6 +1,6 @@
 """The text of an ARFF file becomes a table of numbers; it is kept as plain arrays, so that reading is slow only once.
 
-Published files hold more than most readers take: fractions of "integer" attributes, comments behind declarations.
+Published files have fractions of "integer" attributes, and comments behind declarations.
 """
 
 import contextlib
@@ -227,13 +227,12 @@ def _load_entry(path: Path) -> ArffTable | None:
     try:
         # np.load leaves a file it cannot read open if it opened it itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
-            values: Any
-            if "indptr" in entry:
-                shape = tuple(entry["shape"])
-                values = sparse.csr_array((entry["data"], entry["indices"], entry["indptr"]), shape=shape)
-            else:
-                values = entry["values"]
-            return ArffTable(**json.loads(entry["header"].tobytes()), values=values)
+            parts = dict(entry)
+        header = json.loads(parts["header"].tobytes())
+        if "indptr" not in parts:
+            return ArffTable(**header, values=parts["values"])
+        values = (parts["data"], parts["indices"], parts["indptr"])
+        return ArffTable(**header, values=sparse.csr_array(values, shape=tuple(parts["shape"])))
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
         return None
 
@@ -241,12 +240,10 @@ def _load_entry(path: Path) -> ArffTable | None:
 def _store_entry(path: Path, table: ArffTable) -> None:
     """Keep a table; a folder that cannot be written to is no error."""
     header = {name: value for name, value in vars(table).items() if name != "values"}
-    arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
-    values = table.values
-    if sparse.issparse(values):
-        arrays |= {name: getattr(values, name) for name in ("data", "indices", "indptr")}
-        arrays["shape"] = np.array(values.shape)
+    arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
+    if sparse.issparse(table.values):
+        arrays |= {name: getattr(table.values, name) for name in ("data", "indices", "indptr", "shape")}
     else:
-        arrays["values"] = values
+        arrays["values"] = table.values
     with contextlib.suppress(OSError), whole_file(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+        np.savez(file, **arrays)

@@ -45,12 +45,8 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
     Returns
     -------
     Bunch or tuple
-        With ``data`` (1797, 64) float, ``target`` (1797, 8) int 0/1, ``feature_names``, ``target_names``, ``frame``
-        (both together, or None), ``digit`` (1797,) the digit itself, ``categories`` (empty), ``name`` and ``DESCR``.
-
-    See Also
-    --------
-    hide_positives : Hide a part of the positive labels.
+        With ``data`` (1797, 64) float, ``target`` (1797, 8) int 0/1, ``feature_names``, ``target_names``, ``frame``,
+        ``digit`` (1797,) the digit itself, ``categories`` (empty), ``name`` and ``DESCR``.
 
     Examples
     --------

@@ -35,7 +35,8 @@ def load_dataset(
     Looked for in this order: the built-in sets (``"digit_attributes"``); the folder that the environment variable
     ``SYLVAN_DATA`` names; the folder ``sylvan`` in scikit-learn's data folder; OpenML. In a folder a data set is
     ``NAME.arff.gz`` or ``NAME.arff`` (labels: see `read_arff`), ``NAME.csv.gz`` or ``NAME.csv`` (label columns begin
-    with ``label:``, identifiers with ``id:``).
+    with ``label:``, identifiers with ``id:``). If there is no such data set, a ValueError says where it was looked for
+    and what is there; if it is in no folder and OpenML cannot be reached, a ConnectionError does.
 
     Parameters
     ----------
@@ -49,17 +50,6 @@ def load_dataset(
         ``target_names``, ``frame``, ``categories``, ``name`` and ``DESCR``. Nominal and text features are ordinal
         codes; ``categories`` tells what for. CSV files also give ``ids``.
 
-    Raises
-    ------
-    ValueError
-        If there is no such data set; the message says where it was looked for and what is there.
-    ConnectionError
-        If it is in no folder and OpenML cannot be reached.
-
-    See Also
-    --------
-    list_datasets : Names that need no download.
-
     Examples
     --------
     >>> from sylvan.datasets import load_dataset
@@ -67,7 +57,9 @@ def load_dataset(
     >>> X.shape, Y.shape
     ((1797, 64), (1797, 8))
     """
-    _check_name(name)
+    # Windows' rules know both separators and drive letters.
+    if not name or name in {".", ".."} or "\0" in name or PureWindowsPath(name).name != name:
+        raise ValueError(f"{name!r} is not the name of a data set: a name has no folder in it.")
     if name in _BUILT_IN:
         return _BUILT_IN[name](return_X_y=return_X_y, as_frame=as_frame)
     options: dict[str, Any] = {"return_X_y": return_X_y, "as_frame": as_frame}
@@ -87,12 +79,7 @@ def load_dataset(
 
 @documented(OPTIONS)
 def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[str]:
-    """Return the names that `load_dataset` finds without a download.
-
-    Returns
-    -------
-    list of str
-        Names, sorted.
+    """Return the names that `load_dataset` finds without a download, sorted.
 
     Examples
     --------
@@ -100,16 +87,7 @@ def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[st
     >>> "digit_attributes" in list_datasets()
     True
     """
-    found = set(_BUILT_IN)
-    for folder in _folders(data_home).values():
-        found.update(_names_in(folder))
-    return sorted(found)
-
-
-def _check_name(name: str) -> None:
-    # Windows' rules know both separators and drive letters.
-    if not name or name in {".", ".."} or "\0" in name or PureWindowsPath(name).name != name:
-        raise ValueError(f"{name!r} is not the name of a data set: a name has no folder in it.")
+    return sorted({*_BUILT_IN, *(name for folder in _folders(data_home).values() for name in _names_in(folder))})
 
 
 def _folders(data_home: str | os.PathLike[str] | None) -> dict[str, Path]:
@@ -124,14 +102,8 @@ def _folders(data_home: str | os.PathLike[str] | None) -> dict[str, Path]:
 
 
 def _names_in(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        return []
-    found = set()
-    for path in folder.iterdir():
-        suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), None)
-        if suffix and path.is_file() and (suffix.startswith(".arff") or _has_label(path)):
-            found.add(path.name.removesuffix(suffix))
-    return sorted(found)
+    found = ((path, suffix) for suffix in _SUFFIXES for path in folder.glob(f"*{suffix}") if path.is_file())
+    return sorted({path.name.removesuffix(end) for path, end in found if end.startswith(".arff") or _has_label(path)})
 
 
 def _has_label(path: Path) -> bool:
@@ -145,19 +117,16 @@ def _has_label(path: Path) -> bool:
 
 
 def _not_found(name: str, data_home: str | os.PathLike[str] | None, openml: str) -> str:
-    names = list_datasets(data_home=data_home)
-    lines = [f"No data set {name!r} was found. Looked for it in:"]
-    lines.append(f"- the built-in sets: {', '.join(sorted(_BUILT_IN))}")
+    built_in = ", ".join(sorted(_BUILT_IN))
+    lines = [f"No data set {name!r} was found. Looked for it in:", f"- the built-in sets: {built_in}"]
     if not os.environ.get("SYLVAN_DATA"):
         lines.append("- SYLVAN_DATA: this environment variable names no folder")
     for title, folder in _folders(data_home).items():
         found = ", ".join(_names_in(folder)) or ("no data sets" if folder.is_dir() else "no such folder")
         lines.append(f"- {title}, {folder}: {found}")
     lines.append(f"- OpenML: {openml}")
-    similar = difflib.get_close_matches(name, names, n=1)
-    if similar:
-        lines.append(f"Did you mean {similar[0]!r}?")
-    return "\n".join(lines)
+    similar = difflib.get_close_matches(name, list_datasets(data_home=data_home), n=1)
+    return "\n".join(lines + [f"Did you mean {other!r}?" for other in similar])
 
 
 def _fetch(name: str, data_home: str | os.PathLike[str] | None) -> Any:

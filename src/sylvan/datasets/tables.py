@@ -61,12 +61,8 @@ def read_csv(
     -------
     Bunch or tuple
         With ``data`` (n, d) float and NaN where a cell is empty, ``target``, ``feature_names``, ``target_names``,
-        ``frame`` (both together, or None), ``ids`` (a frame, or None), ``categories`` (nominal feature to the values of
-        its codes), ``name`` and ``DESCR``.
-
-    See Also
-    --------
-    load_dataset : Find a data set by its name.
+        ``frame``, ``ids`` (a frame, or None), ``categories`` (nominal feature to the values of its codes), ``name`` and
+        ``DESCR``.
 
     Examples
     --------

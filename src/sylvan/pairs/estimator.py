@@ -70,7 +70,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
         Folds for out-of-sample class vectors; the forests of all folds are kept.
     lam : "auto", float or list of floats, default="auto"
         Regularisation lambda of the weights, for each pair; `numpy.inf` means equal weights, which is gcForest. Of
-        several, each forest takes the best on held-out pairs; see `sylvan.forests.WeightedForest`.
+        several, each forest takes the best on held-out pairs; see `WeightedForest`.
     lambda_decay : float, default=1.0
         Lambda is divided by it from layer to layer. 4 is the paper's doubling of z.
     cumulative : bool, default=True
