@@ -20,15 +20,10 @@ _MEKA = re.compile(r"(?:^|[\s:])-C\s+(-?\d+)")
 
 @documented(OPTIONS)
 def read_arff(
-    path: str | os.PathLike[str],
-    labels: str | os.PathLike[str] | Collection[str] | None = None,
-    *,
-    return_X_y: bool = False,
-    as_frame: bool = False,
-    dense: bool = False,
-    cache: bool = True,
+    path: str | os.PathLike[str], labels: str | os.PathLike[str] | Collection[str] | None = None, *,
+    return_X_y: bool = False, as_frame: bool = False, dense: bool = False, cache: bool = True,
     data_home: str | os.PathLike[str] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Read a multi-label ARFF file, dense or sparse, plain or ``.gz``.
 
     Labels keep the order of the ARFF columns, whatever the order of the XML file or the list. Nominal features become
@@ -140,16 +135,13 @@ def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> 
         if not beside.is_file():
             return _from_meka(path, relation, len(names))
         labels = beside
-    if isinstance(labels, str | os.PathLike):
-        source = str(labels)
-        wanted = _read_label_names(labels)
-    else:
-        source, wanted = "labels", list(labels)
-    unknown = [name for name in wanted if name not in set(names)]
+    named = isinstance(labels, str | os.PathLike)
+    source, wanted = (str(labels), _read_label_names(labels)) if named else ("labels", list(labels))
+    unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
         problem = f"names labels that are no columns of {path.name}: {unknown}" if unknown else "names no label"
         raise ValueError(f"{source} {problem}.")
-    return [position for position, name in enumerate(names) if name in set(wanted)]
+    return [position for position, name in enumerate(names) if name in wanted]
 
 
 def _read_label_names(path: str | os.PathLike[str]) -> list[str]:

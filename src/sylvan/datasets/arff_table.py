@@ -41,22 +41,14 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 @dataclass(frozen=True)
 class ArffTable:
-    """All columns of an ARFF file, labels and features alike.
+    """All columns of an ARFF file, labels and features alike."""
 
-    Attributes
-    ----------
-    relation : the name in the header; MEKA writes options into it
-    description : comments before the declarations
-    names : column names, in order
-    categories : for each column its declared values, or None if it is numeric
-    values : (n, n_columns) array; for nominal columns the position of the value in the declaration; NaN where missing.
-        What a sparse file leaves out is 0: the number, or the first declared value.
-    """
-
-    relation: str
-    description: str
+    relation: str  # the name in the header; MEKA writes options into it
+    description: str  # comments before the declarations
     names: list[str]
-    categories: list[list[str] | None]
+    categories: list[list[str] | None]  # declared values of each column, or None if it is numeric
+    # (n, n_columns); for nominal columns the position of the value in the declaration; NaN where missing. What a sparse
+    # file leaves out is 0: the number, or the first declared value.
     values: Any
 
 

@@ -28,15 +28,10 @@ def missing_marks(
 
 @documented(OPTIONS)
 def read_csv(
-    path: str | os.PathLike[str],
-    labels: Columns = "label:",
-    *,
-    ids: Columns | None = "id:",
-    drop: Columns | None = None,
-    nominal: str | Collection[str] | bool = (),
-    return_X_y: bool = False,
+    path: str | os.PathLike[str], labels: Columns = "label:", *, ids: Columns | None = "id:",
+    drop: Columns | None = None, nominal: str | Collection[str] | bool = (), return_X_y: bool = False,
     as_frame: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Read a CSV file, plain or ``.gz``, with label columns and numeric features.
 
     Columns are chosen by a name, by a list of names, by the beginning of names (a string that ends in one of ``: _ .

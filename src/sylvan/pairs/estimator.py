@@ -117,10 +117,9 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
     The distance is a probability, not a metric: that of a point from itself is not 0, and may even be large, and the
     triangle inequality need not hold. Missing values (NaN) in points are allowed.
 
-    Deviations from the paper, where it is silent or leaks: weights are learned from held-out pairs, by the trees of
-    each fold, and class vectors of training pairs from weights that have not seen the pair; lambda is chosen on
-    held-out pairs; predictions are symmetric unless told otherwise. The paper's tau is on sums over forests, ours on
-    means.
+    Deviations from the paper, where it is silent or leaks: weights, by the trees of each fold, and lambda are learned
+    from held-out pairs, class vectors of training pairs from weights that have not seen the pair; predictions are
+    symmetric unless told otherwise; tau is on means over forests, not on sums.
 
     References
     ----------
@@ -171,7 +170,9 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
             rows = np.concatenate([rows, pair_rows(pairs, self.pair_features, swap=True)])
             target, groups = np.tile(target, 2), np.tile(np.arange(len(pairs)), 2)
             sample_weight = np.tile(sample_weight, 2) if np.ndim(sample_weight) else sample_weight
-        cascade = self._cascade()
+        same = {name: getattr(self, name) for name in ("max_layers", "n_jobs", "random_state", "verbose")}
+        parts = {"augment": OutputSpace(), "length": Patience(1), "scanning": self._pair_scanning()}
+        cascade = DeepForestClassifier(self._weighted_forests(), cumulative=bool(self.cumulative), **parts, **same)
         inner: list[Any] = [getattr(forest, "forest", forest) for forest in self.forests or []]
         if both and any(isinstance(forest.out_of_sample, OutOfBag) for forest in inner):
             raise ValueError(
@@ -198,7 +199,9 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
         if pd.Series(y).nunique(dropna=False) == 1:
             raise ValueError("y has one class: there are no dissimilar pairs.")
         if n_pairs is None:
-            n_pairs = _enough_pairs(y, check_number("similar", similar, 0.0, 1.0))
+            share = check_number("similar", similar, 0.0, 1.0)
+            limits = [number / part for number, part in zip(count_pairs(y), (share, 1 - share)) if part > 0]
+            n_pairs = max(1, int(min([_DEFAULT_PAIRS, *limits])))
         state = check_random_state(self.random_state)
         drawn, similarity = draw_pairs(y, n_pairs, similar=similar, random_state=state.randint(_MAX_SEED))
         self.fit(points[drawn], similarity)
@@ -223,11 +226,6 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
             require(not np.isinf(self._points).any(), "Points must be finite.")
         if "feature_names_in_" in vars(self):
             check_names("feature_names_in_", self.feature_names_in_, d)
-
-    def _cascade(self) -> DeepForestClassifier:
-        same = {name: getattr(self, name) for name in ("max_layers", "n_jobs", "random_state", "verbose")}
-        parts = {"augment": OutputSpace(), "length": Patience(1), "scanning": self._pair_scanning()}
-        return DeepForestClassifier(self._weighted_forests(), cumulative=bool(self.cumulative), **parts, **same)
 
     def _weighted_forests(self) -> Any:
         """Return the forests of a layer, with weights, or a function of the layer number."""
@@ -326,9 +324,3 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
         """Bytes that the layers take."""
         check_is_fitted(self, "cascade_")
         return self.cascade_.model_size_
-
-
-def _enough_pairs(y: np.ndarray, similar: float) -> int:
-    """Return the number of pairs to draw if nobody says: 2000, or what one of the kinds allows."""
-    limits = [number / share for number, share in zip(count_pairs(y), (similar, 1 - similar)) if share > 0]
-    return max(1, int(min([_DEFAULT_PAIRS, *limits])))

@@ -17,9 +17,6 @@ if TYPE_CHECKING:  # it knows kernels, which are slow to import
 
 # Names hold anything: a dollar sign starts no formula.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
-_CASCADES = (
-    "What is known of labels after a fit is in cascades only: DeepForestClassifier, as sylvan.slcforest() makes."
-)
 
 
 class Display:
@@ -98,7 +95,9 @@ def draw_boxes(ax: Any, found: dict[int, np.ndarray], colours: Sequence[str], **
 
 def name_ticks(ax: Any, names: Sequence[str], own: bool, side: int = 1) -> None:
     """Write a name beside each row, the first at the top, or (side 0) below each column; upright if there are many."""
-    style: dict[str, Any] = {"fontsize": _font_size(ax, len(names), own, side), **PLAIN}
+    # Names of neighbours must not touch; in figures of our own there is room.
+    size = 8.0 if own else float(np.clip(0.8 * _points(ax, side) / max(len(names), 1), 4.0, 8.0))
+    style: dict[str, Any] = {"fontsize": size, **PLAIN}
     if side == 1:
         ax.set_yticks(range(len(names)), names, **style)
         ax.set_ylim(len(names) - 0.4, -0.6)
@@ -119,11 +118,6 @@ def n_shown(ax: Any, max_labels: int | None, most: int, own: bool, side: int = 1
     if max_labels is not None:
         return check_integer("max_labels", max_labels, 1)
     return most if own else int(np.clip(_points(ax, side) // 7, 4, most))
-
-
-def _font_size(ax: Any, count: int, own: bool, side: int) -> float:
-    """Return a size at which names of neighbours do not touch; in figures of our own there is room."""
-    return 8.0 if own else float(np.clip(0.8 * _points(ax, side) / max(count, 1), 4.0, 8.0))
 
 
 def _points(ax: Any, side: int) -> float:
@@ -154,7 +148,10 @@ def findings_of(model: Any) -> "Findings":
     """Return what a fitted cascade knows of the labels of its training rows."""
     check_is_fitted(model)
     if not hasattr(type(model), "labels_"):
-        raise AttributeError(f"This {type(model).__name__} has no findings. {_CASCADES}")
+        raise AttributeError(
+            f"This {type(model).__name__} has no findings. What is known of labels after a fit is in cascades only: "
+            "DeepForestClassifier, as sylvan.slcforest() makes."
+        )
     return model.labels_
 
 

@@ -33,8 +33,7 @@ class LabelFrequencyDisplay(Display):
 
     Attributes
     ----------
-    points_ : the estimates that rest on ten recorded positives or more
-    guesses_ : the other estimates
+    points_, guesses_ : the estimates that rest on ten recorded positives or more; the others
     truth_ : the true values, or None
 
     Examples
@@ -51,17 +50,14 @@ class LabelFrequencyDisplay(Display):
         self.frequency = np.asarray(frequency, dtype=float)
         self.recorded = np.asarray(recorded)
         self.bound = None if bound is None else np.asarray(bound, dtype=float)
-        self.truth = None if truth is None else self._in_order(truth)
+        if isinstance(truth, pd.Series) and truth.index.is_unique and set(truth.index) == set(self.label_names):
+            truth = truth.loc[self.label_names]
+        values = np.asarray(truth, dtype=float)
+        self.truth = None if truth is None else np.full(n, values) if values.ndim == 0 else values
         for name in ("frequency", "recorded", "bound", "truth"):
             values = getattr(self, name)
             if values is not None and values.shape != (n,):
                 raise ValueError(f"{name} must have a value for each of {n} labels, got shape {values.shape}.")
-
-    def _in_order(self, truth: Any) -> np.ndarray:
-        if isinstance(truth, pd.Series) and truth.index.is_unique and set(truth.index) == set(self.label_names):
-            truth = truth.loc[self.label_names]
-        values = np.asarray(truth, dtype=float)
-        return np.full(len(self.label_names), values) if values.ndim == 0 else values
 
     @classmethod
     def from_estimator(cls, model: Any, truth: Any = None) -> Self:
@@ -167,8 +163,7 @@ class ImputationHistoryDisplay(Display):
         found = findings_of(model)
         if not getattr(model.decider_.impute, "imputes", True):
             raise ValueError(_NO_IMPUTER)
-        state = found.state
-        layers = range(1, model.n_layers_ + 1)
+        state, layers = found.state, range(1, model.n_layers_ + 1)
         counts = [(state.imputed & (state.since == layer)).sum(axis=0) for layer in layers]
         columns = pd.Index(found.label_names, dtype=object, tupleize_cols=False)
         table = pd.DataFrame(np.array(counts), index=pd.Index(layers, name="layer"), columns=columns)
@@ -188,7 +183,9 @@ class ImputationHistoryDisplay(Display):
         if self.recorded is not None:
             legend["recorded"] = ax.barh(at, start, color=PALE, height=0.7, zorder=2)
         self.bars_ = []
-        groups = self._groups()
+        # The layers in which something was imputed, joined to groups if they are many.
+        there = np.flatnonzero(self.counts.to_numpy().sum(axis=1))
+        groups = np.array_split(there, min(len(there), _MOST_GROUPS)) if len(there) else []
         for rows, colour in zip(groups, in_order(len(groups))):
             width = self.counts.iloc[rows, shown].to_numpy().sum(axis=0)
             style: dict[str, Any] = {"color": colour, "height": 0.7, "zorder": 2, **kwargs}
@@ -210,8 +207,3 @@ class ImputationHistoryDisplay(Display):
         if not total.any():
             ax.set_title("No label was imputed", fontsize=9)
         add_legend(ax, legend, own)
-
-    def _groups(self) -> list[np.ndarray]:
-        """Return the layers in which something was imputed, joined to groups if they are many."""
-        there = np.flatnonzero(self.counts.to_numpy().sum(axis=1))
-        return np.array_split(there, min(len(there), _MOST_GROUPS)) if len(there) else []

@@ -8,7 +8,7 @@ import pandas as pd
 
 from sylvan._messages import shorten
 from sylvan._validation import check_integer
-from sylvan.measures import measure_name
+from sylvan.measures import MEASURES, measure_name
 from sylvan.plotting.drawing import Display, add_legend, asked, in_order, n_shown, name_ticks, read_truth, tidy
 from sylvan.plotting.style import COLOURS, GREY, LINES, PALE
 
@@ -103,18 +103,14 @@ class LayerScoreDisplay(Display):
         legend[f"last layer kept: {self.kept}"] = self.kept_
         tidy(ax, "y")
         ax.set(xlim=(self.layers.min() - 0.5, self.layers.max() + 0.5), xlabel="Layer")
-        ax.set_ylabel(measure_name(self.measure) + self._direction())
+        known = MEASURES.get(self.measure)
+        greater = known.greater_is_better if self.greater_is_better is None and known else self.greater_is_better
+        direction = "" if greater is None else f" ({'greater' if greater else 'smaller'} is better)"
+        ax.set_ylabel(measure_name(self.measure) + direction)
         ax.margins(y=0.12)
         ax.xaxis.set_major_locator(MaxNLocator(11, integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
         ax.ticklabel_format(axis="y", useOffset=False)
         add_legend(ax, legend)
-
-    def _direction(self) -> str:
-        from sylvan.measures import MEASURES  # noqa: PLC0415 (imports scipy.stats, which is slow)
-
-        known = MEASURES.get(self.measure)
-        greater = known.greater_is_better if self.greater_is_better is None and known else self.greater_is_better
-        return "" if greater is None else f" ({'greater' if greater else 'smaller'} is better)"
 
 
 def _score(measure: Any, truth: np.ndarray, proba: np.ndarray) -> float:
@@ -181,7 +177,7 @@ class TreeWeightsDisplay(Display):
         if isinstance(found, np.ndarray):
             found = [[found]]
         numbered = [(w, layer, slot) for layer, part in enumerate(found, 1) for slot, w in enumerate(part, 1)]
-        return cls([w for w, _, _ in numbered], [layer for _, layer, _ in numbered], [slot for _, _, slot in numbered])
+        return cls(*zip(*numbered))
 
     def _draw(self, ax: Any, own: bool, **kwargs: Any) -> None:
         from matplotlib.lines import Line2D  # noqa: PLC0415

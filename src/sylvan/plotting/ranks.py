@@ -63,9 +63,8 @@ class CompleteBlocks:
 def complete_blocks(scores: pd.DataFrame, methods: Sequence[str] | None = None) -> CompleteBlocks:
     """Keep the blocks in which all methods have a value, so that comparisons are paired.
 
-    A block is one data set, one value of each factor, one repeat and one measure, with a row of any method. A NaN is no
-    value; a method twice in a block is an error. `methods` are those to compare (None: all of the table); rows of
-    others are left out.
+    A block has a row of any method. A NaN is no value; a method twice in a block is an error. `methods` are those to
+    compare (None: all of the table); rows of others are left out.
     """
     chosen = tuple(dict.fromkeys(scores["method"] if methods is None else methods))
     keys = ["dataset", *factors_of(scores), "repeat", "measure"]
@@ -118,13 +117,11 @@ class RankDisplay(Display):
 
     Parameters
     ----------
-    ranks : DataFrame or sylvan.bench.statistics.Ranks
-        Long table with columns measure, method and rank, a line for each data set: `by_dataset` of `Ranks`.
+    ranks : long table with columns measure, method and rank, a line for each data set; or Ranks of `sylvan.bench`
 
     Attributes
     ----------
-    axes_ : list of the panels' axes
-    ax_, figure_ : the axes that were given, else the first panel; the figure
+    axes_, ax_, figure_ : list of the panels' axes; the axes that were given, else the first panel; the figure
     boxes_ : by measure, what `Axes.boxplot` returned
 
     Examples
@@ -141,11 +138,9 @@ class RankDisplay(Display):
 
     def __init__(self, ranks: Any) -> None:
         self.ranks = pd.DataFrame(getattr(ranks, "by_dataset", ranks))
-        missing = [name for name in _RANK_COLUMNS if name not in self.ranks]
+        missing = ", ".join(name for name in _RANK_COLUMNS if name not in self.ranks)
         if missing:
-            raise ValueError(
-                f"ranks must be a table with columns {', '.join(_RANK_COLUMNS)}; missing: {', '.join(missing)}."
-            )
+            raise ValueError(f"ranks must be a table with columns {', '.join(_RANK_COLUMNS)}; missing: {missing}.")
         if not len(self.ranks):
             raise ValueError("There are no ranks: no block has a score of every method.")
 
@@ -177,8 +172,7 @@ class RankDisplay(Display):
     def methods(self) -> list[str]:
         """Methods, from the best mean rank to the worst; each measure counts alike."""
         means = self.ranks.groupby(["measure", "method"], sort=False)["rank"].mean()
-        means = means.groupby("method", sort=False).mean()
-        return list(means.sort_values(kind="stable").index)
+        return list(means.groupby("method", sort=False).mean().sort_values(kind="stable").index)
 
     def _shape(self) -> tuple[int, int]:
         n = len(self.measures)
@@ -229,12 +223,11 @@ class RankDisplay(Display):
             return given
         if ax is not None and n == 1:
             return [ax]
-        rows, columns = self._shape()
         if ax is None:
             figure = plt.figure(figsize=self.figure_size, layout="constrained")
-            grid = figure.add_gridspec(rows, columns)
+            grid = figure.add_gridspec(*self._shape())
         else:
             figure = ax.figure
             ax.set_axis_off()
-            grid = ax.get_subplotspec().subgridspec(rows, columns)
-        return [figure.add_subplot(grid[i // columns, i % columns]) for i in range(n)]
+            grid = ax.get_subplotspec().subgridspec(*self._shape())
+        return [figure.add_subplot(grid[i]) for i in range(n)]
