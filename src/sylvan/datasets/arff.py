@@ -13,7 +13,7 @@ from scipy import sparse
 
 from sylvan._docs import documented
 from sylvan.datasets.arff_table import ArffTable, read_table
-from sylvan.datasets.columns import OPTIONS, label_matrix, pack
+from sylvan.datasets.columns import OPTIONS, label_matrix, pack, stem
 
 _MEKA = re.compile(r"(?:^|[\s:])-C\s+(-?\d+)")
 
@@ -68,13 +68,10 @@ def read_arff(
     ... ?, minor, 0, 1
     ... ''')
     ...     songs = read_arff(path, cache=False)
-    >>> songs.data
-    array([[120.,   1.],
-           [ nan,   0.]])
     >>> songs.target_names, songs.target.tolist()
     (['happy', 'calm'], [[1, 0], [0, 1]])
-    >>> songs.categories
-    {'mode': ['minor', 'major']}
+    >>> songs.data.tolist(), songs.categories
+    ([[120.0, 1.0], [nan, 0.0]], {'mode': ['minor', 'major']})
     """
     path = Path(path)
     table = read_table(path, data_home, cache)
@@ -87,7 +84,7 @@ def read_arff(
     declared = ((table.names[at], table.categories[at]) for at in features)
     categories = {name: values for name, values in declared if values is not None}
     target = label_matrix(_columns(table, targets), target_names)
-    about = {"categories": categories, "name": _stem(path), "DESCR": table.description}
+    about = {"categories": categories, "name": stem(path, ".arff"), "DESCR": table.description}
     return pack(data, target, feature_names, target_names, return_X_y, as_frame, **about)
 
 
@@ -104,10 +101,6 @@ def read_arff_columns(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[
     except ValueError:  # there may be none
         targets = []
     return pd.DataFrame(columns), [table.names[at] for at in targets]
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(".gz").removesuffix(".arff")
 
 
 def _columns(table: ArffTable, positions: list[int]) -> Iterator[np.ndarray]:
@@ -131,7 +124,7 @@ def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> 
     ``-C n`` in its header, the `relation`. There is at least one position.
     """
     if labels is None:
-        beside = path.with_name(f"{_stem(path)}.xml")
+        beside = path.with_name(f"{stem(path, '.arff')}.xml")
         if not beside.is_file():
             return _from_meka(path, relation, len(names))
         labels = beside

@@ -202,15 +202,13 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _entry_path(content: bytes, data_home: str | os.PathLike[str] | None) -> Path | None:
-    """Return where the table of a file with this content is kept; None if there is no folder to write in.
-
-    The name is a hash of the content: an edited file is never mistaken for its old self, a moved one is still known.
-    """
+    """Return where the table of a file with this content is kept; None if there is no folder to write in."""
     try:
         folder = Path(get_data_home(data_home)) / "sylvan" / "parsed"
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
+    # An edited file is never mistaken for its old self, a moved one is still known.
     return folder / f"{hashlib.sha256(content).hexdigest()}-{_VERSION}.npz"
 
 

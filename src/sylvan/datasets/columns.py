@@ -1,6 +1,7 @@
 """Columns of a file become a float matrix of features and a matrix of labels, which every loader packs alike."""
 
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,11 @@ def label_matrix(columns: Iterable[Any], names: Iterable[str]) -> np.ndarray:
         return np.column_stack([np.where(unknown, np.nan, present) for present, unknown in read])
     # int64 although a byte would do: products such as Y.T @ Y must not overflow.
     return np.column_stack([present for present, _ in read]).astype(np.int64)
+
+
+def stem(path: Path, ending: str) -> str:
+    """Return the name of a file without its ending, nor that of gzip."""
+    return path.name.removesuffix(".gz").removesuffix(ending)
 
 
 def pack(

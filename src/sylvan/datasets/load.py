@@ -141,11 +141,7 @@ def _fetch(name: str, data_home: str | os.PathLike[str] | None) -> Any:
 
 
 def _convert(source: Any, name: str, *, return_X_y: bool, as_frame: bool) -> Any:
-    """Bring what OpenML has into the form of the other readers.
-
-    Several target columns become 0/1 labels; one stays a class column. Nominal features become ordinal codes in the
-    order scikit-learn gives their categories in.
-    """
+    """Bring what OpenML has into the form of the other readers: several target columns are labels, one is a class."""
     names = list(source.target_names or [])
     if source.target is None or not names:
         raise ValueError(f"The OpenML data set {name!r} names no target column.")
@@ -165,6 +161,4 @@ def _features(source: Any) -> tuple[Any, dict[str, list[Any]]]:
     # Sparse sets come as codes already, with the declared values apart.
     declared = source.get("categories") or {}
     categories = {key: list(values) for key, values in declared.items() if key in source.feature_names}
-    if sparse.issparse(source.data):
-        return sparse.csr_array(source.data, dtype=np.float64), categories
-    return np.asarray(source.data, dtype=np.float64), categories
+    return sparse.csr_array(source.data, dtype=np.float64), categories

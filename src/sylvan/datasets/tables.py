@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan._docs import documented
-from sylvan.datasets.columns import OPTIONS, encode_features, label_matrix, pack, text_columns
+from sylvan.datasets.columns import OPTIONS, encode_features, label_matrix, pack, stem, text_columns
 from sylvan.labels.words import MISSING
 
 Columns = str | Collection[str] | Callable[[str], bool]
@@ -68,11 +68,8 @@ def read_csv(
     ...     path = Path(folder) / "songs.csv"
     ...     _ = path.write_text("tempo,loudness,label:happy,label:calm\\n120,0.5,1,0\\n60,,0,1\\n")
     ...     songs = read_csv(path)
-    >>> songs.target_names
-    ['happy', 'calm']
-    >>> songs.data
-    array([[120. ,   0.5],
-           [ 60. ,   nan]])
+    >>> songs.target_names, songs.data.tolist()
+    (['happy', 'calm'], [[120.0, 0.5], [60.0, nan]])
     """
     path = Path(path)
     header = list(pd.read_csv(path, nrows=0).columns)
@@ -83,12 +80,8 @@ def read_csv(
     table = _read_cells(path, missing_marks(header, {*identifiers, *(targets if len(targets) == 1 else ())}))
     features = table[[name for name in header if name not in targets and name not in identifiers]]
     data, categories = _features(features, nominal)
-    about: dict[str, Any] = {
-        "ids": table[list(identifiers)].rename(columns=identifiers) if identifiers else None,
-        "categories": categories,
-        "name": path.name.removesuffix(".gz").removesuffix(".csv"),
-        "DESCR": "",
-    }
+    kept = table[list(identifiers)].rename(columns=identifiers) if identifiers else None
+    about: dict[str, Any] = {"ids": kept, "categories": categories, "name": stem(path, ".csv"), "DESCR": ""}
     names = list(features.columns), list(targets.values())
     return pack(data, _target(table, targets), *names, return_X_y, as_frame, **about)
 

@@ -58,7 +58,8 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
 
     A cascade of forests sees both points of a pair and learns whether they differ; the trees of each forest have
     learned weights. Its interface is that of metric-learn's pair learners: pairs in place of rows, y of +1 (similar)
-    and -1 (dissimilar).
+    and -1 (dissimilar). Points may have missing values (NaN). The distance is a probability, not a metric: that of a
+    point from itself is not 0, and may even be large, and the triangle inequality need not hold.
 
     Parameters
     ----------
@@ -114,9 +115,6 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
 
     Notes
     -----
-    The distance is a probability, not a metric: that of a point from itself is not 0, and may even be large, and the
-    triangle inequality need not hold. Missing values (NaN) in points are allowed.
-
     Deviations from the paper, where it is silent or leaks: weights, by the trees of each fold, and lambda are learned
     from held-out pairs, class vectors of training pairs from weights that have not seen the pair; predictions are
     symmetric unless told otherwise; tau is on means over forests, not on sums.
@@ -136,8 +134,6 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
     >>> new_pairs, truth = draw_pairs(y[900:], 200, random_state=1)
     >>> model.score(new_pairs + 900, truth) > 0.7  # AUROC
     True
-    >>> model.pair_distance([[0, 10]]).shape
-    (1,)
     """
 
     def __init__(

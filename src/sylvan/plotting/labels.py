@@ -21,7 +21,8 @@ class LabelFrequencyDisplay(Display):
 
     Options of plot: of more labels than `max_labels`, those with most recorded positives are drawn, by falling number
     (None: 30, or fewer if the given axes have no room for them); others are for the points of the estimates, as in
-    `Axes.scatter`.
+    `Axes.scatter`. It sets `points_`, estimates that rest on ten recorded positives or more, `guesses_`, the others,
+    and `truth_`, the true values, or None.
 
     Parameters
     ----------
@@ -30,11 +31,6 @@ class LabelFrequencyDisplay(Display):
     recorded : (n_labels,) numbers of recorded positives
     bound : (n_labels,) estimated numbers of all positives, or None
     truth : (n_labels,), Series by label or float: the true c, if it is known; optional
-
-    Attributes
-    ----------
-    points_, guesses_ : the estimates that rest on ten recorded positives or more; the others
-    truth_ : the true values, or None
 
     Examples
     --------
@@ -123,7 +119,8 @@ class ImputationHistoryDisplay(Display):
 
     Labels with most imputed cells are drawn first. Options of plot: of more labels than `max_labels`, the others are
     summed up in a line (None: 20, or fewer if the given axes have no room for them); others are for the bars of imputed
-    cells, as in `Axes.barh`.
+    cells, as in `Axes.barh`. It sets `bars_`, a container for each layer or group of layers, and `bound_`, the marks of
+    the estimated numbers, or None.
 
     Parameters
     ----------
@@ -132,11 +129,6 @@ class ImputationHistoryDisplay(Display):
     bound : (n_labels,) estimated numbers of positives, or None
     recorded : (n_labels,) numbers of recorded positives; without them, bars start with what was imputed, and the bounds
         are not drawn
-
-    Attributes
-    ----------
-    bars_ : list of bar containers, one for each layer or group of layers
-    bound_ : the marks of the bounds, or None
 
     Examples
     --------

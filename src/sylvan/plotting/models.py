@@ -13,7 +13,6 @@ from sylvan.plotting.drawing import Display, add_legend, asked, in_order, n_show
 from sylvan.plotting.style import COLOURS, GREY, LINES, PALE
 
 _HAVE_LAYERS = "Scores of layers are in DeepForestClassifier, as all of sylvan.algorithms make, and SiameseDeepForest."
-_NO_STAGES = "To score given data, a model must have staged_predict_proba, as a DeepForestClassifier has."
 _HAVE_WEIGHTS = "Learned weights of trees are in WeightedForest, cascades of nothing but these, and SiameseDeepForest."
 _HAVE_RULES = "Cascades with augment=Interactions(...), as those of sylvan.imldf(), have rules."
 
@@ -21,7 +20,8 @@ _HAVE_RULES = "Cascades with augment=Interactions(...), as those of sylvan.imldf
 class LayerScoreDisplay(Display):
     """Score of each layer of a cascade, with the last layer that was kept.
 
-    Options of plot are for the line of out-of-sample scores, as in `Axes.plot`.
+    Options of plot are for `line_`, the out-of-sample scores, as in `Axes.plot`. It also sets `given_line_`, None
+    without given data, and `kept_`, the mark of the last kept layer.
 
     Parameters
     ----------
@@ -31,11 +31,6 @@ class LayerScoreDisplay(Display):
     measure : name of the measure
     given_scores : scores of given data after layers 1, 2, ..., often of the kept layers only; optional
     greater_is_better : bool; None: as the measure of this name in `sylvan.measures`, if there is one
-
-    Attributes
-    ----------
-    line_, given_line_ : the lines; `given_line_` is None without given data
-    kept_ : the mark of the last kept layer
 
     Examples
     --------
@@ -73,7 +68,7 @@ class LayerScoreDisplay(Display):
         measure = asked(getattr(model, "cascade_", model), "measure_", _HAVE_LAYERS)
         given = None
         if X is not None:
-            stages = asked(model, "staged_predict_proba", _NO_STAGES)(X)
+            stages = asked(model, "staged_predict_proba", "To score given data takes a DeepForestClassifier.")(X)
             form = model.decider_.form
             given = [_score(measure, read_truth(form, Y, len(proba)), form.label_proba(proba)) for proba in stages]
         layers, scores = history["layer"].to_numpy(), history["score"].to_numpy()
@@ -129,16 +124,12 @@ class TreeWeightsDisplay(Display):
     """Weights of the trees of each forest, sorted, in multiples of the weight they would have if all were equal.
 
     A line is a forest: colours are layers, kinds of line are forests of a layer. Options of plot are for all lines of
-    forests, as in `Axes.plot`.
+    forests, as in `Axes.plot`. It sets `lines_`, one for each forest, and `equal_`, the line of equal weights.
 
     Parameters
     ----------
     weights : list of (n_trees,) weights of the trees of each forest, which need neither be sorted nor sum to 1
     layers, forests : layer and number of each forest, from 1; None: all in layer 1, in this order
-
-    Attributes
-    ----------
-    lines_, equal_ : list of the lines, one for each forest; the line of equal weights
 
     Examples
     --------
@@ -146,8 +137,6 @@ class TreeWeightsDisplay(Display):
     >>> display = TreeWeightsDisplay([[0.5, 0.0, 0.3, 0.2]])
     >>> display.relative[0].round(2).tolist()
     [2.0, 1.2, 0.8, 0.0]
-    >>> len(display.plot().lines_)
-    1
     """
 
     def __init__(
@@ -219,17 +208,13 @@ class InteractionMatrixDisplay(Display):
     A label is red where it is more frequent, blue where it is rarer. Options of plot: of more labels than `max_labels`,
     those with the greatest differences are drawn (None: 40, or fewer if the given axes have no room for them);
     `rule_width` characters of a rule are written (None: 60 in a figure of its own, 24 on given axes); `colorbar=False`
-    leaves out the scale; others are as in `Axes.imshow`.
+    leaves out the scale; others are as in `Axes.imshow`. It sets `image_`, the matrix, and `colorbar_`, the scale.
 
     Parameters
     ----------
     differences : DataFrame, rules x labels: share of the label among training rows for which the rule holds, minus its
         share of all training rows
     rules : the rules in words
-
-    Attributes
-    ----------
-    image_, colorbar_ : the matrix, and its scale
 
     Examples
     --------

@@ -113,16 +113,12 @@ class RankDisplay(Display):
     """Box plots of the ranks of methods, a panel for each measure; 1 is best.
 
     A point is a data set (and level of the factors, such as the share of hidden labels), with its mean rank over
-    repeats. Methods stand by their mean rank over all panels, the best at the top.
+    repeats. Methods stand by their mean rank over all panels, the best at the top. Plot sets `axes_`, those of the
+    panels, `ax_`, the axes that were given, else the first panel, and `boxes_`, by measure what `Axes.boxplot` gave.
 
     Parameters
     ----------
     ranks : long table with columns measure, method and rank, a line for each data set; or Ranks of `sylvan.bench`
-
-    Attributes
-    ----------
-    axes_, ax_, figure_ : list of the panels' axes; the axes that were given, else the first panel; the figure
-    boxes_ : by measure, what `Axes.boxplot` returned
 
     Examples
     --------

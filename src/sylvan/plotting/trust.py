@@ -20,7 +20,7 @@ _HIGHER = "Judged by the recorded labels: if positives are missing, true shares 
 class SuggestionPrecisionDisplay(Display):
     """How many of the k best suggestions are right, when the truth is known.
 
-    Options of plot are for the line of precision, as in `Axes.plot`.
+    Options of plot are for the line of precision, as in `Axes.plot`. It sets `precision_`, `recall_`, `base_`.
 
     Parameters
     ----------
@@ -28,10 +28,6 @@ class SuggestionPrecisionDisplay(Display):
     precision : (n,) share of the k best suggestions that are truly positive
     recall : (n,) share of the missing positives that are among the k best
     base_rate : share of all candidates that are truly positive: what suggestions drawn at random would have
-
-    Attributes
-    ----------
-    precision_, recall_, base_ : the lines
 
     Examples
     --------
@@ -103,8 +99,6 @@ class SuggestionPrecisionDisplay(Display):
         return cls(ranks, found / ranks, recall, everything.mean())
 
     def _draw(self, ax: Any, own: bool, **kwargs: Any) -> None:
-        from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
-
         blue, red = COLOURS[:2]
         n = len(self.ranks)
         drawn = np.unique(np.round(np.geomspace(1, n, min(n, _MOST_POINTS))).astype(int)) - 1
@@ -120,7 +114,7 @@ class SuggestionPrecisionDisplay(Display):
         if n >= 50:
             ax.set_xscale("log")
             ax.xaxis.set_minor_formatter("")
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if x == round(x) else ""))
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x == round(x) else "")
         ax.set(xlim=(1, max(n, 2)), ylim=(0, 1.02), xlabel="Suggestions taken, best first (k)", ylabel="Share")
         add_legend(ax, legend)
 
@@ -131,7 +125,7 @@ class CalibrationCurveDisplay(Display):
     On the diagonal, probabilities mean what they say. If positives are missing from the labels, and the model has made
     up for them, by imputed labels say, the curve lies below it by design: fewer are recorded than there are.
 
-    Options of plot are for the curve, as in `Axes.plot`.
+    Options of plot are for `line_`, the curve, as in `Axes.plot`. It also sets `bars_`, the numbers of cells.
 
     Parameters
     ----------
@@ -139,10 +133,6 @@ class CalibrationCurveDisplay(Display):
     shares : (n_bins,) share of them that are positive
     counts : (n_bins,) number of cells
     note : a sentence that is written above the axes, optional
-
-    Attributes
-    ----------
-    line_, bars_ : the curve; the numbers of cells, as bars at the bottom
 
     Examples
     --------
