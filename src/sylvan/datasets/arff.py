@@ -118,10 +118,9 @@ def _columns(table: ArffTable, positions: list[int]) -> Iterator[np.ndarray]:
 
 
 def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> list[int]:
-    """Return the positions of the label columns, ascending: the order of the file, not that of the XML.
+    """Return the positions of the label columns, at least one, in the order of the file, not that of the XML.
 
-    `labels` are names, or a Mulan XML file; None looks for that file beside the ARFF file at `path`, then for MEKA's
-    ``-C n`` in its header, the `relation`. There is at least one position.
+    `labels` are as in `read_arff`; MEKA's ``-C n`` is in the `relation`.
     """
     if labels is None:
         beside = path.with_name(f"{stem(path, '.arff')}.xml")

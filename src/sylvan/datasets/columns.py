@@ -67,8 +67,7 @@ def pack(
             data = pd.DataFrame.sparse.from_spmatrix(data, columns=names)  # type: ignore[attr-defined]
         else:
             data = pd.DataFrame(data, columns=names)
-        one = target.ndim == 1
-        target = pd.Series(target, name=labels[0]) if one else pd.DataFrame(target, columns=labels)
+        target = pd.DataFrame(target, columns=labels) if target.ndim > 1 else pd.Series(target, name=labels[0])
         frame = pd.concat([data, target], axis=1)
     if return_X_y:
         return data, target

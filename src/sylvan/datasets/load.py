@@ -130,8 +130,7 @@ def _not_found(name: str, data_home: str | os.PathLike[str] | None, openml: str)
 
 
 def _fetch(name: str, data_home: str | os.PathLike[str] | None) -> Any:
-    """Get a data set by its OpenML name, as scikit-learn gives it, which keeps it for the next time."""
-    # fetch_openml has no timeout of its own and would wait for a dead server for ever.
+    """Get a data set of OpenML; fetch_openml has no timeout of its own and would wait for a dead server for ever."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)
     try:

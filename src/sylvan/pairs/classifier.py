@@ -91,12 +91,9 @@ class PairClassifierMixin:
 
 
 class NeighboursMixin(PairClassifierMixin):
-    """Distances of all points from all, and nearest neighbours.
+    """Distances of all points from all, and nearest neighbours."""
 
-    `_order_free` says whether a pair has the same distance in both orders.
-    """
-
-    _order_free: bool
+    _order_free: bool  # whether a pair has the same distance in both orders
 
     def _batches(self, n: int) -> Iterator[slice]:
         """Cut n pairs into batches that fit into memory."""

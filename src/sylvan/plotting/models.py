@@ -163,8 +163,7 @@ class TreeWeightsDisplay(Display):
         The trees of all folds of a forest are taken together.
         """
         found = asked(model, "tree_weights_", _HAVE_WEIGHTS)
-        if isinstance(found, np.ndarray):
-            found = [[found]]
+        found = [[found]] if isinstance(found, np.ndarray) else found
         numbered = [(w, layer, slot) for layer, part in enumerate(found, 1) for slot, w in enumerate(part, 1)]
         return cls(*zip(*numbered))
 

@@ -1,7 +1,4 @@
-"""What all plots share: colours and markers of methods, words for measures, and files of figures.
-
-matplotlib is imported where something is drawn.
-"""
+"""What all plots share: colours and markers of methods, words for measures, and files of figures."""
 
 import io
 from collections.abc import Iterator, Sequence
