@@ -233,6 +233,7 @@ HEAD = "@relation x\n@attribute a numeric\n@attribute l {0,1}\n@data\n"
         (HEAD + "1,0\n2 %d\n", ["l"], "line 6: cannot read"),
         (HEAD + "{0 1}\n{5 1}\n", ["l"], "line 6: there is no attribute 5"),
         (HEAD + "{0 1}\n1,0\n", ["l"], "line 6: no sparse row"),
+        (HEAD + "{5 ?}\n", ["l"], "line 5: there is no attribute 5"),
         (HEAD + "{0 1, }\n", ["l"], "line 5: cannot read"),
         (HEAD + "{0 1 1 0}\n", ["l"], "line 5: cannot read"),
         (HEAD + "one,0\n", ["l"], "line 5.*float: 'one'"),
