@@ -36,7 +36,7 @@ print(f"MCC of auto, whose threshold is learned: {micro_mcc(Y_test, calibrated.p
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
 for name, values in {"p, as learned": proba, "p / c": np.minimum(proba / c, 1), "auto": present}.items():
     curve = CalibrationCurveDisplay.from_predictions(Y_test, values)
-    left.plot(curve.predicted, curve.observed, marker="o", label=name)
+    left.plot(curve.predicted, curve.shares, marker="o", label=name)
 left.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="as it should be")
 left.set(xlabel="predicted probability", ylabel="share of cells with the label")
 left.set(title="Predicted against true, held-out rows")

@@ -64,14 +64,14 @@ def test_marks_may_be_names():
 
 @pytest.mark.parametrize("table", [X.tolist(), pd.DataFrame(X, columns=list("abc")), sparse.csr_array(X)])
 def test_points_of_any_kind(table):
-    points = module.read_preprocessor(table)
+    points = module.check_points(table, "preprocessor")
     assert isinstance(points, np.ndarray)
     np.testing.assert_array_equal(check_pairs(INDICES, points), loop(X, INDICES))
 
 
 def test_rows_of_a_table_are_counted_whatever_their_names():
     table = pd.DataFrame(X, index=range(70, 77))
-    np.testing.assert_array_equal(check_pairs(INDICES, module.read_preprocessor(table)), loop(X, INDICES))
+    np.testing.assert_array_equal(check_pairs(INDICES, module.check_points(table, "preprocessor")), loop(X, INDICES))
 
 
 @pytest.mark.parametrize("y", [[1, -1, -1], np.array([1.0, -1.0, -1.0]), pd.Series([1, -1, -1], index=[5, 6, 7])])

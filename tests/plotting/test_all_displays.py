@@ -81,7 +81,7 @@ HOSTILE = ["$a_b$ and $c", "_hidden", "line\nbreak", "<b>&amp;", "x" * 300, "GO:
 
 def test_hostile_names_are_drawn_as_they_are():
     counts = pd.DataFrame([[6, 5, 4, 3, 2, 1]], index=[1], columns=HOSTILE)
-    display = check_drawn(ImputationHistoryDisplay(counts, HOSTILE, [9] * 6, observed=[5] * 6))
+    display = check_drawn(ImputationHistoryDisplay(counts, HOSTILE, [9] * 6, recorded=[5] * 6))
     shown = row_names(display.ax_)
     assert shown[:4] == ["$a_b$ and $c", "_hidden", "line break", "<b>&amp;"]
     assert shown[4] == "x" * 17 + "…" + "x" * 8

@@ -16,7 +16,6 @@ from sylvan.plotting.style import (
     LINES,
     MARKERS,
     arrow,
-    direction,
     greater_is_better,
     measure_name,
     method_styles,
@@ -49,7 +48,6 @@ def test_directions():
         assert greater_is_better(name) == measure.greater_is_better
     with pytest.raises(ValueError, match="unknown measure 'nonsense'"):
         greater_is_better("nonsense")
-    assert (direction("auroc"), direction("one_error")) == ("greater is better", "smaller is better")
     assert (arrow("micro_f1"), arrow("hamming_loss")) == ("micro F1 ↑", "Hamming loss ↓")
 
 

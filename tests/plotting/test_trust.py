@@ -108,7 +108,7 @@ def test_suggestion_errors(models):
         SuggestionPrecisionDisplay.from_predictions(listed[["row"]], Y)
     with pytest.raises(ValueError, match="known of no suggested cell"):
         SuggestionPrecisionDisplay.from_predictions(listed.iloc[:0], Y)
-    with pytest.raises(ValueError, match=r"Y_observed has shape \(10, 8\)"):
+    with pytest.raises(ValueError, match=r"Y_recorded has shape \(10, 8\)"):
         SuggestionPrecisionDisplay.from_predictions(models.slc.suggest_labels(), Y, WEAK[:10])
     with pytest.raises(ValueError, match="not those of the fit: 'row 0'"):
         SuggestionPrecisionDisplay.from_estimator(models.slc, Y.reset_index(drop=True))
@@ -129,7 +129,7 @@ def test_calibration_equals_scikit_learn(strategy):
     display = CalibrationCurveDisplay.from_predictions(labels, proba, n_bins=7, strategy=strategy)
     observed, predicted = calibration_curve(labels.ravel(), proba.ravel(), n_bins=7, strategy=strategy)
     assert display.predicted == pytest.approx(predicted)
-    assert display.observed == pytest.approx(observed)
+    assert display.shares == pytest.approx(observed)
     assert display.counts.sum() == 210
 
 
@@ -139,11 +139,11 @@ def test_calibration_by_hand():
     display = CalibrationCurveDisplay.from_predictions(labels, proba, n_bins=2)
     low, high = [0.0, 0.5, 0.2], [0.9, 0.55, 1.0]  # 0.5, the border, is in the lower bin
     assert display.predicted == pytest.approx([np.mean(low), np.mean(high)])
-    assert display.observed == pytest.approx([1 / 3, 1])
+    assert display.shares == pytest.approx([1 / 3, 1])
     assert display.counts.tolist() == [3, 3]
     assert display.note is None
     one = CalibrationCurveDisplay.from_predictions([1, 0], [0.3, 0.3], strategy="quantile")
-    assert (one.predicted.tolist(), one.observed.tolist(), one.counts.tolist()) == ([0.3], [0.5], [2])
+    assert (one.predicted.tolist(), one.shares.tolist(), one.counts.tolist()) == ([0.3], [0.5], [2])
 
 
 @pytest.mark.parametrize("name", ["slc", "arrays", "plain", "binary", "digits", "unknown"])
@@ -160,9 +160,9 @@ def test_calibration_of_a_model(models, name):
     display = check_drawn(CalibrationCurveDisplay.from_estimator(model))
     naive, predicted = calibration_curve(observed[known], proba[known], n_bins=10)
     assert display.predicted == pytest.approx(predicted)
-    assert display.observed == pytest.approx(naive)
+    assert display.shares == pytest.approx(naive)
     assert display.counts.sum() == known.sum()
-    assert display.line_.get_xydata().tolist() == list(map(list, zip(display.predicted, display.observed)))
+    assert display.line_.get_xydata().tolist() == list(map(list, zip(display.predicted, display.shares)))
     heights = [bar.get_height() for bar in display.bars_]
     assert np.divide(heights, max(heights)) == pytest.approx(display.counts / display.counts.max())
     assert texts(display.ax_)[2] == f"cells in a bin (most: {display.counts.max():,})"

@@ -35,7 +35,7 @@ def test_wheel(built):
     assert "sylvan/py.typed" in names
     assert {name for name in names if ".dist-info/" not in name} == wanted
     assert {"sylvan/pages/style.css", "sylvan/pages/templates/page.html"} <= wanted
-    for extra in ("cli", "plot", "bench", "torch", "docs", "parquet", "arff", "dask", "progress"):
+    for extra in ("cli", "plot", "bench", "torch", "docs", "parquet", "dask", "progress"):
         assert f"Provides-Extra: {extra}\n" in text
 
 

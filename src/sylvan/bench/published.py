@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan.bench.statistics import summarise
-from sylvan.plotting.scores import same_level
+from sylvan.plotting.ranks import same_level
 from sylvan.plotting.style import greater_is_better
 
 _PROTOCOLS = ("A", "B", "C", "D")

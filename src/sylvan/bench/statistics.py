@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from sylvan.plotting.scores import (
+from sylvan.plotting.ranks import (
     DECIMALS,
     CompleteBlocks,
     average_ranks,

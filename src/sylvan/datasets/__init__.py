@@ -1,8 +1,8 @@
 """Data sets, readers and weak-label masking.
 
 Every reader and loader returns a :class:`sklearn.utils.Bunch` with ``data``, ``target``, ``feature_names``,
-``target_names``, ``frame``, ``categories``, ``name`` and ``DESCR``; ``return_X_y`` and ``as_frame`` mean
-what they mean in scikit-learn.
+``target_names``, ``frame`` (both together, if ``as_frame``), ``categories`` (of nominal features, which are ordinal
+codes), ``name`` and ``DESCR``; ``return_X_y`` and ``as_frame`` mean what they mean in scikit-learn.
 """
 
 from sylvan.datasets.arff import read_arff

@@ -1,35 +1,33 @@
 """ARFF files of multi-label data, as Mulan and MEKA write them."""
 
-import gzip
 import os
-import zlib
+import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from sylvan.datasets.arff_table import ArffTable, parse_arff
-from sylvan.datasets.bunch import pack
-from sylvan.datasets.label_columns import LabelChoice, label_columns
-from sylvan.datasets.labels import binary_column, coded_column, label_matrix
-from sylvan.datasets.parsed_cache import entry_path, load_table, store_table
+from sylvan._docs import documented
+from sylvan.datasets.arff_table import ArffTable, read_table
+from sylvan.datasets.columns import OPTIONS, label_matrix, pack, stem
+
+_MEKA = re.compile(r"(?:^|[\s:])-C\s+(-?\d+)")
 
 
+@documented(OPTIONS)
 def read_arff(
-    path: str | os.PathLike[str],
-    labels: LabelChoice = None,
-    *,
-    return_X_y: bool = False,
-    as_frame: bool = False,
-    dense: bool = False,
-    cache: bool = True,
+    path: str | os.PathLike[str], labels: str | os.PathLike[str] | Collection[str] | None = None, *,
+    return_X_y: bool = False, as_frame: bool = False, dense: bool = False, cache: bool = True,
     data_home: str | os.PathLike[str] | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Read a multi-label ARFF file, dense or sparse, plain or ``.gz``.
 
-    Needs liac-arff: ``pip install "sylvan[arff]"``.
+    Labels keep the order of the ARFF columns, whatever the order of the XML file or the list. Nominal features become
+    ordinal codes in the order of declaration. In a sparse file a value left out is 0 or the first declared one.
 
     Parameters
     ----------
@@ -38,8 +36,6 @@ def read_arff(
     labels : path, list of str or None, default=None
         Which columns are labels: a Mulan XML file, or names. None looks for ``NAME.xml`` beside ``NAME.arff``, then
         for MEKA's ``-C n`` in the header (the first n columns, or the last if n is negative).
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
         Return pandas data frames with named columns; features of a sparse file become sparse columns.
     dense : bool, default=False
@@ -47,26 +43,13 @@ def read_arff(
     cache : bool, default=True
         Keep the parsed table in scikit-learn's data folder, under ``sylvan/parsed``, and use it the next time. Where
         that folder cannot be written to, nothing is kept.
-    data_home : str, path or None, default=None
-        scikit-learn's data folder, if not the usual one.
 
     Returns
     -------
     Bunch or tuple
-        With ``data`` (n, d), a float array or, for a sparse file, a CSR array; ``target`` (n, n_labels) int 0/1, or
-        float with NaN if some labels are missing (``?``); ``feature_names``, ``target_names``, ``frame`` (both
-        together, or None), ``categories`` (nominal feature to its declared values), ``name`` and ``DESCR`` (the
-        comments of the file).
-
-    Notes
-    -----
-    Labels keep the order of the ARFF columns, whatever the order of the XML file or the list. Nominal
-    features become ordinal codes in the order of declaration, missing values NaN. In a sparse file a value
-    left out is 0 or the first declared one.
-
-    See Also
-    --------
-    load_dataset : Find a data set by its name.
+        With ``data`` (n, d), an array or, for a sparse file, a CSR array of floats, NaN where missing; ``target``
+        (n, n_labels) int 0/1, or float with NaN if some are ``?``; ``feature_names``, ``target_names``, ``frame``,
+        ``categories`` (nominal feature to its declared values), ``name`` and ``DESCR`` (the comments of the file).
 
     Examples
     --------
@@ -85,34 +68,24 @@ def read_arff(
     ... ?, minor, 0, 1
     ... ''')
     ...     songs = read_arff(path, cache=False)
-    >>> songs.data
-    array([[120.,   1.],
-           [ nan,   0.]])
     >>> songs.target_names, songs.target.tolist()
     (['happy', 'calm'], [[1, 0], [0, 1]])
-    >>> songs.categories
-    {'mode': ['minor', 'major']}
+    >>> songs.data.tolist(), songs.categories
+    ([[120.0, 1.0], [nan, 0.0]], {'mode': ['minor', 'major']})
     """
     path = Path(path)
-    table = _table(path, data_home, cache)
-    targets = label_columns(path, table.relation, table.names, labels)
-    chosen = set(targets)
-    features = [position for position in range(len(table.names)) if position not in chosen]
+    table = read_table(path, data_home, cache)
+    targets = _label_columns(path, table.relation, table.names, labels)
+    features = sorted(set(range(len(table.names))).difference(targets))
+    feature_names, target_names = ([table.names[at] for at in some] for some in (features, targets))
     data = table.values[:, features]
     if dense and sparse.issparse(data):
         data = data.toarray()
-    named = ((table.names[position], table.categories[position]) for position in features)
-    return pack(
-        data,
-        _target(table, targets),
-        feature_names=[table.names[position] for position in features],
-        target_names=[table.names[position] for position in targets],
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-        categories={name: values for name, values in named if values is not None},
-        name=path.name.removesuffix(".gz").removesuffix(".arff"),
-        DESCR=table.description,
-    )
+    declared = ((table.names[at], table.categories[at]) for at in features)
+    categories = {name: values for name, values in declared if values is not None}
+    target = label_matrix(_columns(table, targets), target_names)
+    about = {"categories": categories, "name": stem(path, ".arff"), "DESCR": table.description}
+    return pack(data, target, feature_names, target_names, return_X_y, as_frame, **about)
 
 
 def read_arff_columns(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[str]]:
@@ -121,56 +94,74 @@ def read_arff_columns(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, list[
     The labels are those that the file, or Mulan's XML file beside it, names; there may be none.
     """
     path = Path(path)
-    table = _table(path, None, False)
-    values = table.values.toarray() if sparse.issparse(table.values) else table.values
-    columns = {}
-    for name, categories, column in zip(table.names, table.categories, values.T):
-        if categories is not None:
-            at = np.where(np.isnan(column), len(categories), column).astype(np.intp)
-            column = np.array([*categories, np.nan], dtype=object)[at]
-        columns[name] = column
+    table = read_table(path)
+    columns = dict(zip(table.names, _columns(table, list(range(len(table.names))))))
     try:
-        targets = label_columns(path, table.relation, table.names, None)
+        targets = _label_columns(path, table.relation, table.names, None)
     except ValueError:  # there may be none
         targets = []
     return pd.DataFrame(columns), [table.names[at] for at in targets]
 
 
-def _table(path: Path, data_home: str | os.PathLike[str] | None, cache: bool) -> ArffTable:
-    content = path.read_bytes()
-    entry = entry_path(content, data_home) if cache else None
-    table = load_table(entry) if entry else None
-    if table is None:
-        try:
-            table = parse_arff(_text(content))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}.") from error
-        if entry:
-            store_table(entry, table)
-    return table
-
-
-def _text(content: bytes) -> str:
-    if content.startswith(b"\x1f\x8b"):
-        try:
-            content = gzip.decompress(content)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"not a complete gzip file ({error})") from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")  # what older Weka files are in; it never fails
-
-
-def _target(table: ArffTable, targets: list[int]) -> np.ndarray:
-    values = table.values[:, targets]
+def _columns(table: ArffTable, positions: list[int]) -> Iterator[np.ndarray]:
+    """Give the columns at these positions one by one: numbers, or declared values, NaN where missing."""
+    values = table.values[:, positions]
     # Columns one behind the other in memory: they are looked at one by one.
     values = values.toarray(order="F") if sparse.issparse(values) else values
-    return label_matrix(
-        [
-            binary_column(column, table.names[at])
-            if (declared := table.categories[at]) is None
-            else coded_column(column, declared, table.names[at])
-            for column, at in zip(values.T, targets)
-        ]
-    )
+    for column, at in zip(values.T, positions):
+        categories = table.categories[at]
+        if categories is None:
+            yield column
+        else:
+            codes = np.where(np.isnan(column), len(categories), column).astype(np.intp)
+            yield np.array([*categories, np.nan], dtype=object)[codes]
+
+
+def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> list[int]:
+    """Return the positions of the label columns, at least one, in the order of the file, not that of the XML.
+
+    `labels` are as in `read_arff`; MEKA's ``-C n`` is in the `relation`.
+    """
+    if labels is None:
+        beside = path.with_name(f"{stem(path, '.arff')}.xml")
+        if not beside.is_file():
+            return _from_meka(path, relation, len(names))
+        labels = beside
+    named = isinstance(labels, str | os.PathLike)
+    source, wanted = (str(labels), _read_label_names(labels)) if named else ("labels", list(labels))
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        problem = f"names labels that are no columns of {path.name}: {unknown}" if unknown else "names no label"
+        raise ValueError(f"{source} {problem}.")
+    return [position for position, name in enumerate(names) if name in wanted]
+
+
+def _read_label_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names in a Mulan XML file, nested labels included, in the order of the file."""
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{path} is not a Mulan XML file: {error}.") from error
+    # Tags carry a namespace in some files and none in others.
+    found = [element.get("name") for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
+    return [name for name in found if name is not None]
+
+
+def _from_meka(path: Path, relation: str, n_columns: int) -> list[int]:
+    match = _MEKA.search(relation)
+    if match is None:
+        raise ValueError(
+            f"{path}: nothing says which columns are labels. There are three ways: names, as labels=[...]; Mulan's "
+            "list of labels, as labels='file.xml' or beside the ARFF file under the same name; MEKA's '-C n' in the "
+            "@relation line."
+        )
+    if "weka.filters" in relation[match.end() :]:
+        # Weka adds the filters that were applied; they may have moved the labels since -C was written.
+        raise ValueError(
+            f"{path}: the header has '-C {match.group(1)}', but Weka filters were applied after it and may "
+            f"have moved columns. Give labels=[names] or labels='file.xml'."
+        )
+    count = int(match.group(1))
+    if count == 0 or abs(count) >= n_columns:
+        raise ValueError(f"{path}: the header has '-C {count}', which does not fit {n_columns} columns.")
+    return list(range(count)) if count > 0 else list(range(n_columns + count, n_columns))

@@ -1,184 +1,239 @@
-"""The text of an ARFF file becomes a table of numbers.
+"""The text of an ARFF file becomes a table of numbers; it is kept as plain arrays, so that reading is slow only once.
 
-liac-arff reads the values. The declarations are read here, because it cuts fractions off "integer" attributes, keeps
-backslashes in quoted names and stops at comments behind a declaration, all of which occur in published files.
+Published files have fractions of "integer" attributes, and comments behind declarations.
 """
 
+import contextlib
+import gzip
+import hashlib
 import io
-import itertools
+import json
+import os
 import re
 import textwrap
-from array import array
-from collections.abc import Iterable, Iterator
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import get_data_home
 
+from sylvan._files import whole_file
+
+# Part of the name of a kept file: raise it when parsing changes, and old entries are no longer found.
+_VERSION = "1"
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_VALUE = rf"{_QUOTED}|[^,\s'\"{{}}]+"
 _RELATION = re.compile(rf"@relation\s+({_QUOTED}|[^%]*)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{]+)\s*(\{{.*\}}|[^\s%{{]+)", re.IGNORECASE)
+# A comma and the cell behind it, in a sparse row with its column; the last group is a rest that is no cell.
+_CELL = re.compile(rf",\s*({_VALUE})?\s*(?![^,])|(.+)")
+_SPARSE_CELL = re.compile(rf",\s*(\d+)\s+({_VALUE})\s*(?![^,])|(.+)")
+_NOT_PLAIN = re.compile(r"[\s'\"{}]")
+_MISSING = {"?", ""}
+_QUOTES = {"'", '"'}
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f"}
 
 
 @dataclass(frozen=True)
 class ArffTable:
-    """All columns of an ARFF file, labels and features alike.
+    """All columns of an ARFF file, labels and features alike."""
 
-    Attributes
-    ----------
-    relation : the name in the header; MEKA writes options into it
-    description : comments before the declarations
-    names : column names, in order
-    categories : for each column its declared values, or None if it is numeric
-    values : (n, n_columns) array; for nominal columns the position of the value in the declaration; NaN where missing.
-        What a sparse file leaves out is 0: the number, or the first declared value.
-    """
-
-    relation: str
-    description: str
+    relation: str  # the name in the header; MEKA writes options into it
+    description: str  # comments before the declarations
     names: list[str]
-    categories: list[list[str] | None]
+    categories: list[list[str] | None]  # declared values of each column, or None if it is numeric
+    # (n, n_columns); for nominal columns the position of the value in the declaration; NaN where missing. What a sparse
+    # file leaves out is 0: the number, or the first declared value.
     values: Any
 
 
-@dataclass(frozen=True)
-class _Header:
-    relation: str
-    description: str
-    names: list[str]
-    kinds: list[str]
+def read_table(path: Path, data_home: str | os.PathLike[str] | None = None, cache: bool = False) -> ArffTable:
+    """Read an ARFF file, plain or gzipped; with `cache`, take what was parsed before, or keep it for the next time."""
+    content = path.read_bytes()
+    entry = _entry_path(content, data_home) if cache else None
+    table = _load_entry(entry) if entry else None
+    if table is None:
+        try:
+            table = parse_arff(_decode(content))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}.") from error
+        if entry:
+            _store_entry(entry, table)
+    return table
 
-    def lines(self) -> list[str]:
-        """Return the declarations in the narrow form that liac-arff reads without mistakes."""
-        attributes = [f"@attribute a{i} {kind}" for i, kind in enumerate(self.kinds)]
-        return ["@relation x", *attributes, "@data"]
 
-
-class _Numbered:
-    """Lines of a text, and the number of the one last given out."""
-
-    def __init__(self, text: str) -> None:
-        self.number = 0
-        self._stream = io.StringIO(text, newline=None)
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._stream:
-            self.number += 1
-            yield line
+def _decode(content: bytes) -> str:
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(f"not a complete gzip file ({error})") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")  # what older Weka files are in; it never fails
 
 
 def parse_arff(text: str) -> ArffTable:
     """Read the text of an ARFF file, dense or sparse; the values become a ndarray or a csr_array."""
-    arff = _liac_arff()
-    lines = _Numbered(text)
-    header = _read_header(lines)
-    rows = (line for line in lines if line.strip() and not line.lstrip().startswith("%"))
-    first = next(rows, None)
-    if first is None:
+    lines = enumerate(map(str.strip, io.StringIO(text, newline=None)), 1)
+    relation, description, declared = _read_header(line for _, line in lines)
+    readers: list[Callable[[Any], float]] = [
+        float if values is None else {value: code for code, value in enumerate(values)}.__getitem__
+        for values in declared.values()
+    ]
+    read_row: Any = None
+    rows: list[Any] = []
+    for number, line in lines:
+        if not line or line.startswith("%"):
+            continue
+        read_row = read_row or (_sparse_row if line.startswith("{") else _dense_row)
+        try:
+            rows.append(read_row(line, readers))
+        except (KeyError, ValueError) as error:
+            reason = f"{error} is none of the declared values" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"line {number}: {textwrap.shorten(reason, 200)}") from error
+    if not rows:
         raise ValueError("there are no rows after @data")
-    is_sparse = first.lstrip().startswith("{")
-    content = itertools.chain(header.lines(), [first], rows)
-    try:
-        # The generator forms read the declarations now and the rows one by one below.
-        decoded = arff.load(content, encode_nominal=True, return_type=arff.LOD_GEN if is_sparse else arff.DENSE_GEN)
-    except arff.ArffException as error:
-        name = header.names[error.line - 2]  # its first line is "@relation x"
-        raise ValueError(f"cannot read the type of attribute {name!r}") from error
-    try:
-        values = (_sparse_values if is_sparse else _dense_values)(decoded["data"], len(header.names))
-    except arff.ArffException as error:
-        error.line = lines.number
-        raise ValueError(f"line {lines.number}: {_reason(error)}") from error
-    categories = [kind if isinstance(kind, list) else None for _, kind in decoded["attributes"]]
-    return ArffTable(header.relation, header.description, header.names, categories, values)
+    values = _join_sparse(rows, len(readers)) if read_row is _sparse_row else np.array(rows)
+    return ArffTable(relation, description, list(declared), list(declared.values()), values)
 
 
-def _liac_arff() -> Any:
-    hint = 'Reading ARFF files needs liac-arff: pip install "sylvan[arff]"'
-    try:
-        import arff  # noqa: PLC0415 - an optional dependency
-    except ImportError as error:
-        raise ImportError(hint) from error
-    if not hasattr(arff, "LOD_GEN"):
-        raise ImportError(
-            f'{hint}. The installed module "arff" is another package of that name: pip uninstall arff first.'
-        )
-    return arff
-
-
-def _read_header(lines: Iterable[str]) -> _Header:
-    relation = ""
-    comments, names, kinds = [], [], []
-    for line in map(str.strip, lines):
+def _read_header(lines: Iterable[str]) -> tuple[str, str, dict[str, list[str] | None]]:
+    """Return the relation, the comments, and by attribute its declared values, None for numbers."""
+    relation, comments = "", []
+    declared: dict[str, list[str] | None] = {}
+    for line in lines:
         keyword = line[:10].lower()
         if keyword == "@attribute":
-            name, kind = _attribute(line)
-            names.append(name)
-            kinds.append(kind)
+            name, values = _attribute(line)
+            if name in declared:
+                raise ValueError(f"two attributes have the name {name!r}")
+            declared[name] = values
         elif keyword.startswith("@relation"):
             match = _RELATION.match(line)
             relation = _unquote(match.group(1).strip()) if match else ""
         elif keyword.startswith("@data"):
             break
-        elif line.startswith("%") and not names:
+        elif line.startswith("%") and not declared:
             comments.append(line[1:].strip())
     else:
         raise ValueError("there is no @data line")
-    _check_names(names)
-    return _Header(relation, "\n".join(comments), names, kinds)
+    if not declared:
+        raise ValueError("no attribute is declared")
+    return relation, "\n".join(comments), declared
 
 
-def _attribute(line: str) -> tuple[str, str]:
+def _attribute(line: str) -> tuple[str, list[str] | None]:
     match = _ATTRIBUTE.match(line)
     if match is None:
         raise ValueError(f"cannot read the declaration {line!r}")
     name, kind = _unquote(match.group(1)), match.group(2)
-    if kind.lower() == "integer":
-        kind = "numeric"  # the same to Weka, while liac-arff would cut 1.5 to 1
-    if not kind.startswith("{") and kind.lower() not in {"numeric", "real"}:
+    if kind.startswith("{"):
+        try:
+            return name, _cells(kind[1:-1].strip())
+        except ValueError as error:
+            raise ValueError(f"cannot read the type of attribute {name!r}") from error
+    if kind.lower() not in {"numeric", "real", "integer"}:
         raise ValueError(f"attribute {name!r} has the type {kind!r}; only numeric and nominal attributes can be read")
-    return name, kind
+    return name, None
 
 
-def _check_names(names: list[str]) -> None:
-    if not names:
-        raise ValueError("no attribute is declared")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two attributes have the name {twice!r}")
+def _dense_row(line: str, readers: list[Callable[[Any], float]]) -> np.ndarray:
+    if line.startswith("{"):  # a row may be written as in a sparse file
+        return _join_sparse([_sparse_row(line, readers)], len(readers)).toarray()[0]
+    cells = _cells(line)
+    if len(cells) != len(readers):
+        raise ValueError(f"{len(cells)} values for {len(readers)} attributes: {line}")
+    return np.array([np.nan if cell is None else read(cell) for cell, read in zip(cells, readers)], dtype=np.float64)
+
+
+def _sparse_row(line: str, readers: list[Callable[[Any], float]]) -> tuple[list[int], np.ndarray]:
+    if not line.startswith("{") or not line.endswith("}"):
+        raise ValueError(f"no sparse row: {line}")
+    row = {int(at): cell for at, cell, _ in _find_all(_SPARSE_CELL, line[1:-1].strip())}
+    if row and max(row) >= len(readers):
+        raise ValueError(f"there is no attribute {max(row)}: {line}")
+    values = [np.nan if cell == "?" else readers[at](_unquote(cell)) for at, cell in row.items()]
+    return list(row), np.array(values, dtype=np.float64)
+
+
+def _join_sparse(rows: list[tuple[list[int], np.ndarray]], n_columns: int) -> sparse.csr_array:
+    # 32-bit indices, because some of scikit-learn takes no others.
+    indices = np.concatenate([np.array(at, dtype=np.int32) for at, _ in rows])
+    indptr = np.cumsum([0, *(len(at) for at, _ in rows)], dtype=np.int32)
+    data = np.concatenate([values for _, values in rows])
+    joined = sparse.csr_array((data, indices, indptr), shape=(len(rows), n_columns))
+    joined.sort_indices()
+    joined.eliminate_zeros()
+    return joined
+
+
+def _cells(line: str) -> list[Any]:
+    """Split values at their commas; None stands for a missing one."""
+    if _NOT_PLAIN.search(line):
+        return [None if cell in _MISSING else _unquote(cell) for cell, _ in _find_all(_CELL, line)]
+    return [None if cell in _MISSING else cell for cell in line.split(",")] if line else []
+
+
+def _find_all(cell: re.Pattern[str], line: str) -> list[Any]:
+    found = cell.findall(f",{line}") if line else []
+    if found and found[-1][-1]:
+        raise ValueError(f"cannot read {found[-1][-1]!r}")
+    return found
 
 
 def _unquote(text: str) -> str:
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    if text[:1] in _QUOTES and text[0] == text[-1] and len(text) > 1:
+        return re.sub(r"\\(u[0-9a-f]{4}|[0-7]{1,3}|.)", _unescape, text[1:-1])
     return text
 
 
-def _dense_values(rows: Iterable[list[Any]], n_columns: int) -> np.ndarray:
-    # As a float, None is NaN.
-    return np.array([np.array(row, dtype=np.float64) for row in rows]).reshape(-1, n_columns)
+def _unescape(match: re.Match[str]) -> str:
+    code = match.group(1)
+    if len(code) == 5:
+        return chr(int(code[1:], 16))
+    return chr(int(code, 8)) if code.isdecimal() and code < "8" else _ESCAPES.get(code, code)
 
 
-def _sparse_values(rows: Iterable[dict[int, Any]], n_columns: int) -> sparse.csr_array:
-    data, indices, indptr = array("d"), array("i"), array("i", [0])
-    for row in rows:
-        indices.extend(row)
-        data.extend([np.nan if value is None else value for value in row.values()])
-        indptr.append(len(indices))
-    # 32-bit indices, because some of scikit-learn takes no others.
-    values = sparse.csr_array(
-        (np.array(data), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)),
-        shape=(len(indptr) - 1, n_columns),
-    )
-    values.sort_indices()
-    values.eliminate_zeros()
-    return values
-
-
-def _reason(error: Exception) -> str:
+def _entry_path(content: bytes, data_home: str | os.PathLike[str] | None) -> Path | None:
+    """Return where the table of a file with this content is kept; None if there is no folder to write in."""
     try:
-        text = str(error)
-    except (TypeError, ValueError):  # liac-arff's messages stumble over a % in the data
-        text = type(error).__name__
-    return textwrap.shorten(text, 200)
+        folder = Path(get_data_home(data_home)) / "sylvan" / "parsed"
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    # An edited file is never mistaken for its old self, a moved one is still known.
+    return folder / f"{hashlib.sha256(content).hexdigest()}-{_VERSION}.npz"
+
+
+def _load_entry(path: Path) -> ArffTable | None:
+    """Return the kept table, or None if there is none or it cannot be read."""
+    try:
+        # np.load leaves a file it cannot read open if it opened it itself.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
+            parts = dict(entry)
+        header = json.loads(parts["header"].tobytes())
+        if "indptr" not in parts:
+            return ArffTable(**header, values=parts["values"])
+        values = (parts["data"], parts["indices"], parts["indptr"])
+        return ArffTable(**header, values=sparse.csr_array(values, shape=tuple(parts["shape"])))
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _store_entry(path: Path, table: ArffTable) -> None:
+    """Keep a table; a folder that cannot be written to is no error."""
+    header = {name: value for name, value in vars(table).items() if name != "values"}
+    arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
+    if sparse.issparse(table.values):
+        arrays |= {name: getattr(table.values, name) for name in ("data", "indices", "indptr", "shape")}
+    else:
+        arrays["values"] = table.values
+    with contextlib.suppress(OSError), whole_file(path) as file:
+        np.savez(file, **arrays)

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from sylvan.datasets.bunch import pack
+from sylvan._docs import documented
+from sylvan.datasets.columns import OPTIONS, pack
 
 # The digits of which each label is true. No label is the same as another or its opposite, and the ten digits have ten
 # different label sets, so that nothing here is trivial for a method that uses the relations between labels.
@@ -33,6 +34,7 @@ directly, others are arithmetic, which have to be learned digit by digit.
 """
 
 
+@documented(OPTIONS)
 def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Load handwritten digits with labels of their meaning and shape.
 
@@ -40,22 +42,11 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
     each digit: even, prime, at least five, multiple of three, perfect square, power of two, closed loop (0, 6, 8, 9),
     straight strokes only (1, 4, 7). All labels are known; use `hide_positives` to make them incomplete.
 
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Return pandas data frames with named columns.
-
     Returns
     -------
     Bunch or tuple
-        With ``data`` (1797, 64) float, ``target`` (1797, 8) int 0/1, ``feature_names``, ``target_names``, ``frame``
-        (both together, or None), ``digit`` (1797,) the digit itself, ``categories`` (empty), ``name`` and ``DESCR``.
-
-    See Also
-    --------
-    hide_positives : Hide a part of the positive labels.
+        With ``data`` (1797, 64) float, ``target`` (1797, 8) int 0/1, ``feature_names``, ``target_names``, ``frame``,
+        ``digit`` (1797,) the digit itself, ``categories`` (empty), ``name`` and ``DESCR``.
 
     Examples
     --------
@@ -69,17 +60,7 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
     """
     source = load_digits()
     table = np.array([[int(digit in digits) for digits in DIGITS_WITH_LABEL.values()] for digit in range(10)])
-    return pack(
-        source.data,
-        table[source.target],
-        feature_names=list(source.feature_names),
-        target_names=list(DIGITS_WITH_LABEL),
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-        digit=source.target,
-        categories={},
-        name="digit_attributes",
-        DESCR=_DESCR.format(
-            table="\n".join(f"{name:<22} {', '.join(map(str, digits))}" for name, digits in DIGITS_WITH_LABEL.items())
-        ),
-    )
+    digits = "\n".join(f"{name:<22} {', '.join(map(str, digits))}" for name, digits in DIGITS_WITH_LABEL.items())
+    about = {"digit": source.target, "categories": {}, "name": "digit_attributes", "DESCR": _DESCR.format(table=digits)}
+    names = list(source.feature_names), list(DIGITS_WITH_LABEL)
+    return pack(source.data, table[source.target], *names, return_X_y, as_frame, **about)

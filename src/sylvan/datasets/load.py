@@ -5,21 +5,28 @@ import difflib
 import gzip
 import http.client
 import os
+import socket
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from sklearn.datasets import get_data_home
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.datasets import fetch_openml, get_data_home
 
-from sylvan.datasets import openml
+from sylvan._docs import documented
 from sylvan.datasets.arff import read_arff
+from sylvan.datasets.columns import OPTIONS, encode_features, label_matrix, pack, text_columns
 from sylvan.datasets.digits import load_digit_attributes
 from sylvan.datasets.tables import read_csv
 
 _BUILT_IN = {"digit_attributes": load_digit_attributes}
 _SUFFIXES = (".arff.gz", ".arff", ".csv.gz", ".csv")
 _LABEL_PREFIX = "label:"
+_TIMEOUT = 30.0  # seconds without an answer of OpenML
 
 
+@documented(OPTIONS)
 def load_dataset(
     name: str, *, return_X_y: bool = False, as_frame: bool = False, data_home: str | os.PathLike[str] | None = None
 ) -> Any:
@@ -28,18 +35,13 @@ def load_dataset(
     Looked for in this order: the built-in sets (``"digit_attributes"``); the folder that the environment variable
     ``SYLVAN_DATA`` names; the folder ``sylvan`` in scikit-learn's data folder; OpenML. In a folder a data set is
     ``NAME.arff.gz`` or ``NAME.arff`` (labels: see `read_arff`), ``NAME.csv.gz`` or ``NAME.csv`` (label columns begin
-    with ``label:``, identifiers with ``id:``).
+    with ``label:``, identifiers with ``id:``). If there is no such data set, a ValueError says where it was looked for
+    and what is there; if it is in no folder and OpenML cannot be reached, a ConnectionError does.
 
     Parameters
     ----------
     name : str
         Name, without folder and ending.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Return pandas data frames with named columns.
-    data_home : str, path or None, default=None
-        scikit-learn's data folder, if not the usual one.
 
     Returns
     -------
@@ -48,17 +50,6 @@ def load_dataset(
         ``target_names``, ``frame``, ``categories``, ``name`` and ``DESCR``. Nominal and text features are ordinal
         codes; ``categories`` tells what for. CSV files also give ``ids``.
 
-    Raises
-    ------
-    ValueError
-        If there is no such data set; the message says where it was looked for and what is there.
-    ConnectionError
-        If it is in no folder and OpenML cannot be reached.
-
-    See Also
-    --------
-    list_datasets : Names that need no download.
-
     Examples
     --------
     >>> from sylvan.datasets import load_dataset
@@ -66,7 +57,9 @@ def load_dataset(
     >>> X.shape, Y.shape
     ((1797, 64), (1797, 8))
     """
-    _check_name(name)
+    # Windows' rules know both separators and drive letters.
+    if not name or name in {".", ".."} or "\0" in name or PureWindowsPath(name).name != name:
+        raise ValueError(f"{name!r} is not the name of a data set: a name has no folder in it.")
     if name in _BUILT_IN:
         return _BUILT_IN[name](return_X_y=return_X_y, as_frame=as_frame)
     options: dict[str, Any] = {"return_X_y": return_X_y, "as_frame": as_frame}
@@ -76,26 +69,17 @@ def load_dataset(
         if path.is_file():
             return read_csv(path, _LABEL_PREFIX, nominal=True, **options)
     try:
-        source = openml.fetch(name, data_home)
+        source = _fetch(name, data_home)
     except (OSError, http.client.HTTPException) as error:
         raise ConnectionError(_not_found(name, data_home, f"could not be asked: {error}")) from error
     except ValueError as error:  # also what fetch_openml raises for an unknown name
         raise ValueError(_not_found(name, data_home, str(error))) from error
-    return openml.convert(source, name, **options)
+    return _convert(source, name, **options)
 
 
+@documented(OPTIONS)
 def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[str]:
-    """Return the names that `load_dataset` finds without a download.
-
-    Parameters
-    ----------
-    data_home : str, path or None, default=None
-        scikit-learn's data folder, if not the usual one.
-
-    Returns
-    -------
-    list of str
-        Names, sorted.
+    """Return the names that `load_dataset` finds without a download, sorted.
 
     Examples
     --------
@@ -103,16 +87,7 @@ def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[st
     >>> "digit_attributes" in list_datasets()
     True
     """
-    found = set(_BUILT_IN)
-    for folder in _folders(data_home).values():
-        found.update(_names_in(folder))
-    return sorted(found)
-
-
-def _check_name(name: str) -> None:
-    # Windows' rules know both separators and drive letters.
-    if not name or name in {".", ".."} or "\0" in name or PureWindowsPath(name).name != name:
-        raise ValueError(f"{name!r} is not the name of a data set: a name has no folder in it.")
+    return sorted({*_BUILT_IN, *(name for folder in _folders(data_home).values() for name in _names_in(folder))})
 
 
 def _folders(data_home: str | os.PathLike[str] | None) -> dict[str, Path]:
@@ -127,14 +102,8 @@ def _folders(data_home: str | os.PathLike[str] | None) -> dict[str, Path]:
 
 
 def _names_in(folder: Path) -> list[str]:
-    if not folder.is_dir():
-        return []
-    found = set()
-    for path in folder.iterdir():
-        suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), None)
-        if suffix and path.is_file() and (suffix.startswith(".arff") or _has_label(path)):
-            found.add(path.name.removesuffix(suffix))
-    return sorted(found)
+    found = ((path, suffix) for suffix in _SUFFIXES for path in folder.glob(f"*{suffix}") if path.is_file())
+    return sorted({path.name.removesuffix(end) for path, end in found if end.startswith(".arff") or _has_label(path)})
 
 
 def _has_label(path: Path) -> bool:
@@ -148,16 +117,47 @@ def _has_label(path: Path) -> bool:
 
 
 def _not_found(name: str, data_home: str | os.PathLike[str] | None, openml: str) -> str:
-    names = list_datasets(data_home=data_home)
-    lines = [f"No data set {name!r} was found. Looked for it in:"]
-    lines.append(f"- the built-in sets: {', '.join(sorted(_BUILT_IN))}")
+    built_in = ", ".join(sorted(_BUILT_IN))
+    lines = [f"No data set {name!r} was found. Looked for it in:", f"- the built-in sets: {built_in}"]
     if not os.environ.get("SYLVAN_DATA"):
         lines.append("- SYLVAN_DATA: this environment variable names no folder")
     for title, folder in _folders(data_home).items():
         found = ", ".join(_names_in(folder)) or ("no data sets" if folder.is_dir() else "no such folder")
         lines.append(f"- {title}, {folder}: {found}")
     lines.append(f"- OpenML: {openml}")
-    similar = difflib.get_close_matches(name, names, n=1)
-    if similar:
-        lines.append(f"Did you mean {similar[0]!r}?")
-    return "\n".join(lines)
+    similar = difflib.get_close_matches(name, list_datasets(data_home=data_home), n=1)
+    return "\n".join(lines + [f"Did you mean {other!r}?" for other in similar])
+
+
+def _fetch(name: str, data_home: str | os.PathLike[str] | None) -> Any:
+    """Get a data set of OpenML; fetch_openml has no timeout of its own and would wait for a dead server for ever."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT)
+    try:
+        return fetch_openml(name=name, data_home=data_home, as_frame="auto", n_retries=2, delay=1.0)
+    finally:
+        socket.setdefaulttimeout(before)
+
+
+def _convert(source: Any, name: str, *, return_X_y: bool, as_frame: bool) -> Any:
+    """Bring what OpenML has into the form of the other readers: several target columns are labels, one is a class."""
+    names = list(source.target_names or [])
+    if source.target is None or not names:
+        raise ValueError(f"The OpenML data set {name!r} names no target column.")
+    data, categories = _features(source)
+    if len(names) == 1:
+        target = np.asarray(source.target).reshape(-1)
+    else:
+        frame = pd.DataFrame(source.target, columns=names)
+        target = label_matrix((frame[label] for label in names), names)
+    about = {"categories": categories, "name": name, "DESCR": source.get("DESCR", "")}
+    return pack(data, target, list(source.feature_names), names, return_X_y, as_frame, **about)
+
+
+def _features(source: Any) -> tuple[Any, dict[str, list[Any]]]:
+    if isinstance(source.data, pd.DataFrame):
+        return encode_features(source.data, text_columns(source.data))
+    # Sparse sets come as codes already, with the declared values apart.
+    declared = source.get("categories") or {}
+    categories = {key: list(values) for key, values in declared.items() if key in source.feature_names}
+    return sparse.csr_array(source.data, dtype=np.float64), categories

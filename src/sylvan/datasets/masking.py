@@ -14,6 +14,9 @@ def hide_positives(Y: Any, rate: Any, random_state: Any = None) -> Any:
     For each label, ``int(rate * number of positives)`` positives are drawn without replacement and set to 0, as if
     nobody had recorded them. Zeros are never changed.
 
+    The mask depends only on the values and the seed, not on the kind of container. With one integer seed the masks are
+    nested: what is hidden at rate 0.3 is also hidden at 0.5, and the rate of one label has no effect on the others.
+
     Parameters
     ----------
     Y : array-like, DataFrame or sparse matrix of shape (n, n_labels)
@@ -27,11 +30,6 @@ def hide_positives(Y: Any, rate: Any, random_state: Any = None) -> Any:
     -------
     ndarray, DataFrame or sparse matrix of shape (n, n_labels)
         A copy of `Y` of the same kind and dtype; frames keep index and column names, sparse matrices their format.
-
-    Notes
-    -----
-    The mask depends only on the values and the seed, not on the kind of container. With one integer seed the masks are
-    nested: what is hidden at rate 0.3 is also hidden at 0.5, and the rate of one label has no effect on the others.
 
     Examples
     --------

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sylvan.datasets.bunch import pack
-from sylvan.datasets.features import encode_features, text_columns
-from sylvan.datasets.labels import binary_column, label_matrix
+from sylvan._docs import documented
+from sylvan.datasets.columns import OPTIONS, encode_features, label_matrix, pack, stem, text_columns
 from sylvan.labels.words import MISSING
 
 Columns = str | Collection[str] | Callable[[str], bool]
@@ -27,16 +26,12 @@ def missing_marks(
     return {name: ["", *more_in_text] if name in text else [*MISSING, *more] for name in columns}
 
 
+@documented(OPTIONS)
 def read_csv(
-    path: str | os.PathLike[str],
-    labels: Columns = "label:",
-    *,
-    ids: Columns | None = "id:",
-    drop: Columns | None = None,
-    nominal: str | Collection[str] | bool = (),
-    return_X_y: bool = False,
+    path: str | os.PathLike[str], labels: Columns = "label:", *, ids: Columns | None = "id:",
+    drop: Columns | None = None, nominal: str | Collection[str] | bool = (), return_X_y: bool = False,
     as_frame: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Read a CSV file, plain or ``.gz``, with label columns and numeric features.
 
     Columns are chosen by a name, by a list of names, by the beginning of names (a string that ends in one of ``: _ .
@@ -56,21 +51,13 @@ def read_csv(
         Columns to leave out.
     nominal : str, list of str or bool, default=()
         Text columns to replace by ordinal codes in the sorted order of their values; True means all of them.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Return pandas data frames with named columns.
 
     Returns
     -------
     Bunch or tuple
         With ``data`` (n, d) float and NaN where a cell is empty, ``target``, ``feature_names``, ``target_names``,
-        ``frame`` (both together, or None), ``ids`` (a frame, or None), ``categories`` (nominal feature to the values of
-        its codes), ``name`` and ``DESCR``.
-
-    See Also
-    --------
-    load_dataset : Find a data set by its name.
+        ``frame``, ``ids`` (a frame, or None), ``categories`` (nominal feature to the values of its codes), ``name`` and
+        ``DESCR``.
 
     Examples
     --------
@@ -81,11 +68,8 @@ def read_csv(
     ...     path = Path(folder) / "songs.csv"
     ...     _ = path.write_text("tempo,loudness,label:happy,label:calm\\n120,0.5,1,0\\n60,,0,1\\n")
     ...     songs = read_csv(path)
-    >>> songs.target_names
-    ['happy', 'calm']
-    >>> songs.data
-    array([[120. ,   0.5],
-           [ 60. ,   nan]])
+    >>> songs.target_names, songs.data.tolist()
+    (['happy', 'calm'], [[120.0, 0.5], [60.0, nan]])
     """
     path = Path(path)
     header = list(pd.read_csv(path, nrows=0).columns)
@@ -96,18 +80,10 @@ def read_csv(
     table = _read_cells(path, missing_marks(header, {*identifiers, *(targets if len(targets) == 1 else ())}))
     features = table[[name for name in header if name not in targets and name not in identifiers]]
     data, categories = _features(features, nominal)
-    return pack(
-        data,
-        _target(table, targets),
-        feature_names=list(features.columns),
-        target_names=list(targets.values()),
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-        ids=table[list(identifiers)].rename(columns=identifiers) if identifiers else None,
-        categories=categories,
-        name=path.name.removesuffix(".gz").removesuffix(".csv"),
-        DESCR="",
-    )
+    kept = table[list(identifiers)].rename(columns=identifiers) if identifiers else None
+    about: dict[str, Any] = {"ids": kept, "categories": categories, "name": stem(path, ".csv"), "DESCR": ""}
+    names = list(features.columns), list(targets.values())
+    return pack(data, _target(table, targets), *names, return_X_y, as_frame, **about)
 
 
 def _read_cells(path: Path, missing: dict[str, list[str]]) -> pd.DataFrame:
@@ -160,7 +136,7 @@ def _features(features: pd.DataFrame, nominal: str | Collection[str] | bool) -> 
 
 def _target(table: pd.DataFrame, targets: dict[str, str]) -> np.ndarray:
     if len(targets) > 1:
-        return label_matrix([binary_column(table[c], name) for c, name in targets.items()])
+        return label_matrix((table[column] for column in targets), targets.values())
     column = table[next(iter(targets))]
     empty = int(column.isna().sum())
     if empty:

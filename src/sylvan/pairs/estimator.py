@@ -22,9 +22,8 @@ from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import check_lambdas
 from sylvan.io import Savable, stored
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, require
-from sylvan.pairs.classifier import PairClassifierMixin, best_threshold
+from sylvan.pairs.classifier import NeighboursMixin, best_threshold
 from sylvan.pairs.drawing import count_pairs, draw_pairs
-from sylvan.pairs.neighbours import NeighboursMixin
 from sylvan.pairs.reading import check_points, check_similarity, names_of, pair_rows
 
 _DEFAULT_PAIRS = 2000
@@ -51,23 +50,16 @@ class _DecayingWeights:
 
 
 @stored(
-    "SiameseDeepForest",
-    cascade_=DeepForestClassifier,
-    threshold_=float,
-    classes_=np.ndarray,
-    n_features_in_=int,
-    feature_names_in_=np.ndarray,
-    _points=np.ndarray | None,
-    _features=str,
-    _both_orders=bool,
-    _order_free=bool,
-)
-class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, ClassifierMixin, BaseEstimator):
+    "SiameseDeepForest", cascade_=DeepForestClassifier, threshold_=float, classes_=np.ndarray, n_features_in_=int,
+    feature_names_in_=np.ndarray, _points=np.ndarray | None, _features=str, _both_orders=bool, _order_free=bool,
+)  # fmt: skip
+class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator):
     """Learn a distance from pairs of points that are known to be similar or dissimilar.
 
     A cascade of forests sees both points of a pair and learns whether they differ; the trees of each forest have
     learned weights. Its interface is that of metric-learn's pair learners: pairs in place of rows, y of +1 (similar)
-    and -1 (dissimilar).
+    and -1 (dissimilar). Points may have missing values (NaN). The distance is a probability, not a metric: that of a
+    point from itself is not 0, and may even be large, and the triangle inequality need not hold.
 
     Parameters
     ----------
@@ -79,7 +71,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         Folds for out-of-sample class vectors; the forests of all folds are kept.
     lam : "auto", float or list of floats, default="auto"
         Regularisation lambda of the weights, for each pair; `numpy.inf` means equal weights, which is gcForest. Of
-        several, each forest takes the best on held-out pairs; see `sylvan.forests.WeightedForest`.
+        several, each forest takes the best on held-out pairs; see `WeightedForest`.
     lambda_decay : float, default=1.0
         Lambda is divided by it from layer to layer. 4 is the paper's doubling of z.
     cumulative : bool, default=True
@@ -116,21 +108,16 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
     ----------
     cascade_ : the fitted `DeepForestClassifier`; its classes are 0 similar, 1 dissimilar
     threshold_ : distance up to which pairs are predicted to be similar: 0.5, or as set
-    tree_weights_ : weights of the trees by layer and forest, (n_folds, n_trees) each
-    n_layers_, history_, model_size_ : of the cascade
+    n_layers_, history_, model_size_, tree_weights_ : of the cascade
     feature_importances_ : importance of the points' features, sums to 1
     classes_ : [-1, 1]
     n_features_in_, feature_names_in_ : of a point; names if the preprocessor, or X of `fit_from_labels`, is a table
 
     Notes
     -----
-    The distance is a probability, not a metric: that of a point from itself is not 0, and may even be large, and the
-    triangle inequality need not hold. Missing values (NaN) in points are allowed.
-
-    Deviations from the paper, where it is silent or leaks: weights are learned from held-out pairs, by the trees of
-    each fold, and class vectors of training pairs from weights that have not seen the pair; lambda is chosen on
-    held-out pairs; predictions are symmetric unless told otherwise. The paper's tau is on sums over forests, ours on
-    means.
+    Deviations from the paper, where it is silent or leaks: weights, by the trees of each fold, and lambda are learned
+    from held-out pairs, class vectors of training pairs from weights that have not seen the pair; predictions are
+    symmetric unless told otherwise; tau is on means over forests, not on sums.
 
     References
     ----------
@@ -147,30 +134,15 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
     >>> new_pairs, truth = draw_pairs(y[900:], 200, random_state=1)
     >>> model.score(new_pairs + 900, truth) > 0.7  # AUROC
     True
-    >>> model.pair_distance([[0, 10]]).shape
-    (1,)
     """
 
     def __init__(
-        self,
-        n_trees: int = 100,
-        *,
-        max_layers: int = 10,
-        n_folds: int = 3,
-        lam: Any = "auto",
-        lambda_decay: float = 1.0,
-        cumulative: bool = True,
-        symmetric: Any = True,
-        pair_features: str = "concatenate",
-        min_samples_split: Any = 2,
-        forests: Sequence[BaseForest | WeightedForest] | None = None,
-        scanning: Any = None,
-        tau: float = 0.0,
-        preprocessor: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
+        self, n_trees: int = 100, *, max_layers: int = 10, n_folds: int = 3, lam: Any = "auto",
+        lambda_decay: float = 1.0, cumulative: bool = True, symmetric: Any = True, pair_features: str = "concatenate",
+        min_samples_split: Any = 2, forests: Sequence[BaseForest | WeightedForest] | None = None, scanning: Any = None,
+        tau: float = 0.0, preprocessor: Any = None, n_jobs: int | None = None, random_state: Any = None,
         verbose: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         keep(self, locals())
 
     def fit(self, pairs: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -187,16 +159,16 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         if np.ndim(sample_weight):
             sample_weight = check_weights(sample_weight, len(pairs))[0]
             if len(np.unique(dissimilar[sample_weight > 0])) < 2:
-                raise ValueError(
-                    "All pairs of positive weight are of one kind: similar and dissimilar ones are needed."
-                )
+                raise ValueError("All pairs of positive weight are of one kind: similar and dissimilar are needed.")
         both = symmetric is True and self.pair_features == "concatenate"
         rows, target, groups = pair_rows(pairs, self.pair_features), dissimilar.astype(np.int64), None
         if both:
             rows = np.concatenate([rows, pair_rows(pairs, self.pair_features, swap=True)])
             target, groups = np.tile(target, 2), np.tile(np.arange(len(pairs)), 2)
             sample_weight = np.tile(sample_weight, 2) if np.ndim(sample_weight) else sample_weight
-        cascade = self._cascade()
+        same = {name: getattr(self, name) for name in ("max_layers", "n_jobs", "random_state", "verbose")}
+        parts = {"augment": OutputSpace(), "length": Patience(1), "scanning": self._pair_scanning()}
+        cascade = DeepForestClassifier(self._weighted_forests(), cumulative=bool(self.cumulative), **parts, **same)
         inner: list[Any] = [getattr(forest, "forest", forest) for forest in self.forests or []]
         if both and any(isinstance(forest.out_of_sample, OutOfBag) for forest in inner):
             raise ValueError(
@@ -223,7 +195,9 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         if pd.Series(y).nunique(dropna=False) == 1:
             raise ValueError("y has one class: there are no dissimilar pairs.")
         if n_pairs is None:
-            n_pairs = _enough_pairs(y, check_number("similar", similar, 0.0, 1.0))
+            share = check_number("similar", similar, 0.0, 1.0)
+            limits = [number / part for number, part in zip(count_pairs(y), (share, 1 - share)) if part > 0]
+            n_pairs = max(1, int(min([_DEFAULT_PAIRS, *limits])))
         state = check_random_state(self.random_state)
         drawn, similarity = draw_pairs(y, n_pairs, similar=similar, random_state=state.randint(_MAX_SEED))
         self.fit(points[drawn], similarity)
@@ -234,17 +208,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
 
     def _check_stored(self) -> None:
         check_jobs(self.n_jobs)
-        fitted = (
-            "cascade_",
-            "threshold_",
-            "classes_",
-            "n_features_in_",
-            "_points",
-            "_features",
-            "_both_orders",
-            "_order_free",
-        )
-        if not all_or_none(self, fitted):
+        if not all_or_none(self, ("cascade_", "threshold_", "classes_", "n_features_in_", *self._fitted_names)):
             return
         inner, d = self.cascade_, self.n_features_in_
         require(hasattr(inner, "layers_") and inner.n_features_in_ == 2 * d, "The cascade is not for these points.")
@@ -258,19 +222,6 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
             require(not np.isinf(self._points).any(), "Points must be finite.")
         if "feature_names_in_" in vars(self):
             check_names("feature_names_in_", self.feature_names_in_, d)
-
-    def _cascade(self) -> DeepForestClassifier:
-        return DeepForestClassifier(
-            self._weighted_forests(),
-            augment=OutputSpace(),
-            length=Patience(1),
-            cumulative=bool(self.cumulative),
-            max_layers=self.max_layers,
-            scanning=self._pair_scanning(),
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-            verbose=self.verbose,
-        )
 
     def _weighted_forests(self) -> Any:
         """Return the forests of a layer, with weights, or a function of the layer number."""
@@ -369,9 +320,3 @@ class SiameseDeepForest(Savable, NeighboursMixin, PairClassifierMixin, Classifie
         """Bytes that the layers take."""
         check_is_fitted(self, "cascade_")
         return self.cascade_.model_size_
-
-
-def _enough_pairs(y: np.ndarray, similar: float) -> int:
-    """Return the number of pairs to draw if nobody says: 2000, or what one of the kinds allows."""
-    limits = [number / share for number, share in zip(count_pairs(y), (similar, 1 - similar)) if share > 0]
-    return max(1, int(min([_DEFAULT_PAIRS, *limits])))

@@ -33,18 +33,8 @@ def names_of(X: Any) -> np.ndarray | None:
     return None
 
 
-def read_preprocessor(preprocessor: Any) -> np.ndarray | Callable | None:
-    """Return what gives points their values: an array of points, a function, or None."""
-    if preprocessor is None or callable(preprocessor):
-        return preprocessor
-    return check_points(preprocessor, "preprocessor")
-
-
 def check_pairs(pairs: Any, points: np.ndarray | Callable | None, n_features: int | None = None) -> np.ndarray:
-    """Return pairs of points (n_pairs, 2, n_features).
-
-    `points` is an array of all points, a function of row numbers (or other marks) that gives points, or None.
-    """
+    """Return pairs (n_pairs, 2, n_features); `points` are all points, a function of marks that gives some, or None."""
     if sparse.issparse(pairs):
         raise TypeError(f"Pairs cannot be a sparse matrix. {_EXPECTED}")
     try:

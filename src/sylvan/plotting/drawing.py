@@ -1,6 +1,6 @@
 """What all displays share: axes to draw on, colours, names that fit, and questions to fitted models."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,9 +17,6 @@ if TYPE_CHECKING:  # it knows kernels, which are slow to import
 
 # Names hold anything: a dollar sign starts no formula.
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
-_CASCADES = (
-    "What is known of labels after a fit is in cascades only: DeepForestClassifier, as sylvan.slcforest() makes."
-)
 
 
 class Display:
@@ -96,26 +93,24 @@ def draw_boxes(ax: Any, found: dict[int, np.ndarray], colours: Sequence[str], **
     return boxes
 
 
-def name_rows(ax: Any, names: Sequence[str], own: bool) -> None:
-    """Write a name beside each row, the first at the top."""
-    ax.set_yticks(range(len(names)), names, fontsize=_font_size(ax, len(names), own, side=1), **PLAIN)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
+def name_ticks(ax: Any, names: Sequence[str], own: bool, side: int = 1) -> None:
+    """Write a name beside each row, the first at the top, or (side 0) below each column; upright if there are many."""
+    # Names of neighbours must not touch; in figures of our own there is room.
+    size = 8.0 if own else float(np.clip(0.8 * _points(ax, side) / max(len(names), 1), 4.0, 8.0))
+    style: dict[str, Any] = {"fontsize": size, **PLAIN}
+    if side == 1:
+        ax.set_yticks(range(len(names)), names, **style)
+        ax.set_ylim(len(names) - 0.4, -0.6)
+    else:
+        style |= {"rotation": 90} if len(names) > 8 else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(names)), names, **style)
+    ax.tick_params(axis="xy"[side], length=0)
 
 
-def name_columns(ax: Any, names: Sequence[str], own: bool) -> None:
-    """Write a name below each column; upright if there are many."""
-    size = _font_size(ax, len(names), own, side=0)
-    turned: dict[str, Any] = {"rotation": 90} if len(names) > 8 else {"rotation": 30, "ha": "right"}
-    ax.set_xticks(range(len(names)), names, fontsize=size, rotation_mode="anchor" if len(names) <= 8 else "default",
-                  **turned, **PLAIN)  # fmt: skip
-    ax.tick_params(axis="x", length=0)
-
-
-def label_rows(names: Sequence[Any], n_others: int) -> list[str]:
-    """Return what is written beside rows of labels, the last for those that are not shown."""
+def name_labels(ax: Any, names: Sequence[Any], n_others: int, own: bool) -> None:
+    """Write names beside rows of labels; the last row is that of labels that are not shown."""
     others = [f"{n_others} other label{'s' if n_others > 1 else ''}"] if n_others else []
-    return [shorten(name) for name in names] + others
+    name_ticks(ax, [shorten(name) for name in names] + others, own)
 
 
 def n_shown(ax: Any, max_labels: int | None, most: int, own: bool, side: int = 1) -> int:
@@ -125,26 +120,19 @@ def n_shown(ax: Any, max_labels: int | None, most: int, own: bool, side: int = 1
     return most if own else int(np.clip(_points(ax, side) // 7, 4, most))
 
 
-def _font_size(ax: Any, count: int, own: bool, side: int) -> float:
-    """Return a size at which names of neighbours do not touch; in figures of our own there is room."""
-    return 8.0 if own else float(np.clip(0.8 * _points(ax, side) / max(count, 1), 4.0, 8.0))
-
-
 def _points(ax: Any, side: int) -> float:
     """Return the length of a side that is left for the axes; layout takes some of it later."""
     return 0.85 * 72 * ax.get_window_extent().size[side] / ax.figure.dpi
 
 
-def add_legend(ax: Any, handles: Sequence[Any], names: Sequence[str], beside: bool = False, **options: Any) -> Any:
-    """Add a legend: beside the axes, or where it covers least."""
-    place: dict[str, Any] = {"loc": "best", "framealpha": 0.85, "edgecolor": "none"}
-    if beside:
-        place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+def add_legend(ax: Any, legend: Mapping[str, Any], beside: bool = False, **options: Any) -> None:
+    """Add a legend of what was drawn, by its name: beside the axes, or where it covers least."""
+    inside: dict[str, Any] = {"loc": "best", "framealpha": 0.85, "edgecolor": "none"}
+    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False} if beside else inside
     # matplotlib leaves out names that start with an underscore, so they are put in afterwards.
-    legend = ax.legend(handles, [str(i) for i in range(len(handles))], fontsize=8, **{**place, **options})
-    for text, name in zip(legend.get_texts(), names):
+    drawn = ax.legend(legend.values(), map(str, range(len(legend))), fontsize=8, **{**place, **options})
+    for text, name in zip(drawn.get_texts(), legend):
         text.set(text=name, **PLAIN)
-    return legend
 
 
 def asked(model: Any, name: str, who: str) -> Any:
@@ -160,7 +148,10 @@ def findings_of(model: Any) -> "Findings":
     """Return what a fitted cascade knows of the labels of its training rows."""
     check_is_fitted(model)
     if not hasattr(type(model), "labels_"):
-        raise AttributeError(f"This {type(model).__name__} has no findings. {_CASCADES}")
+        raise AttributeError(
+            f"This {type(model).__name__} has no findings. What is known of labels after a fit is in cascades only: "
+            "DeepForestClassifier, as sylvan.slcforest() makes."
+        )
     return model.labels_
 
 
@@ -200,8 +191,4 @@ def _in_order(Y: Any, names: Sequence[Any], rows: pd.Index | None) -> Any:
 def zero_one(Y: Any) -> np.ndarray:
     """Return labels as an (n, n_labels) array of 0, 1 and, where unknown, NaN."""
     targets = read_labels(Y)
-    return (
-        targets.recorded.astype(float)
-        if targets.unknown is None
-        else np.where(targets.unknown, np.nan, targets.recorded)
-    )
+    return np.where(False if targets.unknown is None else targets.unknown, np.nan, targets.recorded)

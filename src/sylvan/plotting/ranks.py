@@ -1,6 +1,12 @@
-"""Ranks of methods in a comparison."""
+"""Ranks of methods in a comparison, by long tables of scores, one row per finished cell.
 
-from collections.abc import Mapping
+A table has the columns `dataset`, `repeat` (fold or repetition, shared by all methods), `method`, `measure`, `value`;
+every other column is a factor of the experiment (such as `ilr`). A block is one data set, one value of each factor, one
+repeat and one measure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -8,29 +14,111 @@ import pandas as pd
 
 from sylvan._messages import shorten
 from sylvan.measures import measure_name
-from sylvan.plotting.drawing import Display, draw_boxes, import_pyplot, name_rows, tidy
-from sylvan.plotting.scores import dataset_ranks
-from sylvan.plotting.style import method_styles
+from sylvan.plotting.drawing import Display, draw_boxes, import_pyplot, name_ticks, tidy
+from sylvan.plotting.style import greater_is_better, method_styles
 
-_COLUMNS = ("measure", "method", "rank")
+_RANK_COLUMNS = ("measure", "method", "rank")
+_COLUMNS = ("dataset", "repeat", "method", "measure", "value")
+#: Values that differ by less than so many decimals tell are ties, not differences.
+DECIMALS = 12
+
+
+def factors_of(scores: pd.DataFrame) -> list[str]:
+    """Return the columns that are factors."""
+    absent = [name for name in _COLUMNS if name not in scores.columns]
+    if absent:
+        raise ValueError(f"scores need the columns {', '.join(_COLUMNS)}; missing: {', '.join(absent)}")
+    return [str(name) for name in scores.columns if name not in _COLUMNS]
+
+
+def by_method(rows: pd.DataFrame, keys: list[str], methods: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return blocks as rows: their keys, and their values by method. Numbered, since keys may hold NaN."""
+    block = rows.groupby(keys, dropna=False, sort=False).ngroup().rename("block")
+    twice = rows[pd.DataFrame({"block": block, "method": rows["method"]}).duplicated()]
+    if len(twice):
+        raise ValueError(f"scores hold two values of one cell: {twice[[*keys, 'method']].iloc[0].to_dict()}")
+    heads = rows[keys].assign(block=block).drop_duplicates("block").set_index("block").sort_index()
+    values = rows.assign(block=block).pivot(index="block", columns="method", values="value")
+    return heads, values.reindex(columns=list(methods)).astype(float)
+
+
+def same_level(column: pd.Series, other: Any) -> pd.Series:
+    """Say where levels of a factor are equal; 0.3 is also 3 * 0.1, and NaN is NaN."""
+    if pd.api.types.is_numeric_dtype(column) and pd.api.types.is_numeric_dtype(np.asarray(other)):
+        return pd.Series(np.isclose(column.to_numpy(float), np.asarray(other, float), equal_nan=True), column.index)
+    return column == other
+
+
+@dataclass(frozen=True)
+class CompleteBlocks:
+    """Rows of the blocks in which every method has a value; the other blocks, with the methods that are `missing`."""
+
+    scores: pd.DataFrame
+    dropped: pd.DataFrame
+    n_kept: int
+    n_dropped: int
+    methods: tuple[str, ...]
+
+
+def complete_blocks(scores: pd.DataFrame, methods: Sequence[str] | None = None) -> CompleteBlocks:
+    """Keep the blocks in which all methods have a value, so that comparisons are paired.
+
+    A block has a row of any method. A NaN is no value; a method twice in a block is an error. `methods` are those to
+    compare (None: all of the table); rows of others are left out.
+    """
+    chosen = tuple(dict.fromkeys(scores["method"] if methods is None else methods))
+    keys = ["dataset", *factors_of(scores), "repeat", "measure"]
+    heads, values = by_method(scores, keys, chosen)
+    absent = values.isna()
+    whole = ~absent.any(axis=1)
+    missing = [", ".join(values.columns[row]) for row in absent[~whole].to_numpy()]
+    dropped = heads[~whole].assign(missing=missing).reset_index(drop=True)
+    block = scores.groupby(keys, dropna=False, sort=False).ngroup()
+    kept = scores[scores["method"].isin(chosen) & block.isin(whole.index[whole])].reset_index(drop=True)
+    return CompleteBlocks(kept, dropped, int(whole.sum()), len(dropped), chosen)
+
+
+def rank_rows(values: pd.DataFrame) -> pd.DataFrame:
+    """Return ranks within rows, 1 for the greatest, ties averaged."""
+    return values.round(DECIMALS).rank(axis=1, ascending=False)
+
+
+def average_ranks(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return mean rank, mean percentile and number of lines of each group."""
+    groups = table.groupby(by, dropna=False, sort=False)
+    return groups.agg(rank=("rank", "mean"), percentile=("percentile", "mean"), n=("rank", "size")).reset_index()
+
+
+def dataset_ranks(scores: pd.DataFrame) -> pd.DataFrame:
+    """Rank methods within each block that has a value of all of them, and average over repeats.
+
+    The table has dataset, factors, measure, method, rank (1 is best), percentile (the percentage of other methods that
+    are outperformed, a tie counting half), n (repeats).
+    """
+    factors = factors_of(scores)
+    methods = list(dict.fromkeys(scores["method"]))
+    keys = ["dataset", *factors, "repeat", "measure"]
+    heads, values = by_method(scores, keys, methods)
+    values = values.dropna()
+    heads = heads.loc[values.index]
+    upwards = {name: 1.0 if greater_is_better(name) else -1.0 for name in heads["measure"].unique()}
+    ranked = rank_rows(values.mul(heads["measure"].map(upwards).astype(float), axis=0))
+    table = pd.concat([heads, ranked], axis=1).melt(keys, methods, "method", "rank")
+    n_others = len(methods) - 1
+    table["percentile"] = 100 * (n_others + 1 - table["rank"]) / n_others if n_others else np.nan
+    return average_ranks(table, ["dataset", *factors, "measure", "method"])
 
 
 class RankDisplay(Display):
     """Box plots of the ranks of methods, a panel for each measure; 1 is best.
 
     A point is a data set (and level of the factors, such as the share of hidden labels), with its mean rank over
-    repeats. Methods stand by their mean rank over all panels, the best at the top.
+    repeats. Methods stand by their mean rank over all panels, the best at the top. Plot sets `axes_`, those of the
+    panels, `ax_`, the axes that were given, else the first panel, and `boxes_`, by measure what `Axes.boxplot` gave.
 
     Parameters
     ----------
-    ranks : DataFrame or sylvan.bench.statistics.Ranks
-        Long table with columns measure, method and rank, a line for each data set: `by_dataset` of `Ranks`.
-
-    Attributes
-    ----------
-    axes_ : list of the panels' axes
-    ax_, figure_ : the axes that were given, else the first panel; the figure
-    boxes_ : by measure, what `Axes.boxplot` returned
+    ranks : long table with columns measure, method and rank, a line for each data set; or Ranks of `sylvan.bench`
 
     Examples
     --------
@@ -46,10 +134,9 @@ class RankDisplay(Display):
 
     def __init__(self, ranks: Any) -> None:
         self.ranks = pd.DataFrame(getattr(ranks, "by_dataset", ranks))
-        missing = [name for name in _COLUMNS if name not in self.ranks]
+        missing = ", ".join(name for name in _RANK_COLUMNS if name not in self.ranks)
         if missing:
-            names = ", ".join(_COLUMNS)
-            raise ValueError(f"ranks must be a table with columns {names}; missing: {', '.join(missing)}.")
+            raise ValueError(f"ranks must be a table with columns {', '.join(_RANK_COLUMNS)}; missing: {missing}.")
         if not len(self.ranks):
             raise ValueError("There are no ranks: no block has a score of every method.")
 
@@ -62,7 +149,7 @@ class RankDisplay(Display):
         """
         finite = scores[np.isfinite(scores["value"].astype(float))]
         parts = [dataset_ranks(part) for _, part in finite.groupby("measure", sort=False)]
-        table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_COLUMNS))
+        table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(_RANK_COLUMNS))
         return cls(table.assign(method=table["method"].map(lambda key: (names or {}).get(key, key))))
 
     @classmethod
@@ -81,8 +168,7 @@ class RankDisplay(Display):
     def methods(self) -> list[str]:
         """Methods, from the best mean rank to the worst; each measure counts alike."""
         means = self.ranks.groupby(["measure", "method"], sort=False)["rank"].mean()
-        means = means.groupby("method", sort=False).mean()
-        return list(means.sort_values(kind="stable").index)
+        return list(means.groupby("method", sort=False).mean().sort_values(kind="stable").index)
 
     def _shape(self) -> tuple[int, int]:
         n = len(self.measures)
@@ -98,22 +184,21 @@ class RankDisplay(Display):
 
         `ax` has axes for each measure, or one, whose place is then shared by the panels. None makes a figure.
         """
-        own = ax is None
+        own, each = ax is None, isinstance(ax, (list, tuple, np.ndarray))
         self.axes_ = self._panels(ax)
-        self.ax_ = self.axes_[0] if own or isinstance(ax, (list, tuple, np.ndarray)) else ax
+        self.ax_ = self.axes_[0] if own or each else ax
         self.figure_ = self.ax_.figure
-        methods = self.methods
+        methods, columns = self.methods, self._shape()[1]
         colours = [style.colour for style in method_styles(methods).values()]
         self.boxes_ = {}
-        columns = self._shape()[1]
-        shared = len(self.axes_) > 1 and not isinstance(ax, (list, tuple, np.ndarray))
+        shared = len(self.axes_) > 1 and not each
         for i, (measure, panel) in enumerate(zip(self.measures, self.axes_)):
             here = self.ranks[self.ranks["measure"] == measure]
             found = {y: here.loc[here["method"] == name, "rank"].to_numpy(float) for y, name in enumerate(methods)}
             found = {y: values for y, values in found.items() if len(values)}
             self.boxes_[measure] = draw_boxes(panel, found, colours, **kwargs)
             tidy(panel, "x")
-            name_rows(panel, [shorten(name) for name in methods], own)
+            name_ticks(panel, [shorten(name) for name in methods], own)
             panel.set_xlim(0.7, len(methods) + 0.3)
             panel.locator_params(axis="x", integer=True, nbins=6)
             panel.set_title(measure_name(measure), fontsize=9)
@@ -134,12 +219,11 @@ class RankDisplay(Display):
             return given
         if ax is not None and n == 1:
             return [ax]
-        rows, columns = self._shape()
         if ax is None:
             figure = plt.figure(figsize=self.figure_size, layout="constrained")
-            grid = figure.add_gridspec(rows, columns)
+            grid = figure.add_gridspec(*self._shape())
         else:
             figure = ax.figure
             ax.set_axis_off()
-            grid = ax.get_subplotspec().subgridspec(rows, columns)
-        return [figure.add_subplot(grid[i // columns, i % columns]) for i in range(n)]
+            grid = ax.get_subplotspec().subgridspec(*self._shape())
+        return [figure.add_subplot(grid[i]) for i in range(n)]

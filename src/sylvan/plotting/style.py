@@ -1,7 +1,4 @@
-"""What all plots share: colours and markers of methods, words for measures, and files of figures.
-
-matplotlib is imported where something is drawn.
-"""
+"""What all plots share: colours and markers of methods, words for measures, and files of figures."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -61,11 +58,6 @@ def greater_is_better(measure: str) -> bool:
 def arrow(measure: str) -> str:
     """Return the name of a measure with its direction as an arrow."""
     return f"{measure_name(measure)} {'↑' if greater_is_better(measure) else '↓'}"
-
-
-def direction(measure: str) -> str:
-    """Return the direction of a measure in words."""
-    return "greater is better" if greater_is_better(measure) else "smaller is better"
 
 
 @contextmanager

@@ -20,19 +20,14 @@ _HIGHER = "Judged by the recorded labels: if positives are missing, true shares 
 class SuggestionPrecisionDisplay(Display):
     """How many of the k best suggestions are right, when the truth is known.
 
-    Options of plot are for the line of precision, as in `Axes.plot`.
+    Options of plot are for the line of precision, as in `Axes.plot`. It sets `precision_`, `recall_`, `base_`.
 
     Parameters
     ----------
     ranks : (n,) lengths k of the list, from 1
     precision : (n,) share of the k best suggestions that are truly positive
     recall : (n,) share of the missing positives that are among the k best
-    base_rate : float
-        Share of all candidates that are truly positive: what suggestions drawn at random would have.
-
-    Attributes
-    ----------
-    precision_, recall_, base_ : the lines
+    base_rate : share of all candidates that are truly positive: what suggestions drawn at random would have
 
     Examples
     --------
@@ -68,28 +63,28 @@ class SuggestionPrecisionDisplay(Display):
         return cls._of_cells(truth[rows, names.get_indexer(pd.Index(listed["label"], dtype=object))])
 
     @classmethod
-    def from_predictions(cls, suggestions: pd.DataFrame, Y_true: Any, Y_observed: Any = None) -> Self:
+    def from_predictions(cls, suggestions: pd.DataFrame, Y_true: Any, Y_recorded: Any = None) -> Self:
         """Compare a list of suggestions, as `suggest_labels` returns it, best first, with the truth.
 
         `Y_true` is the table the suggestions were made for, complete; see `sylvan.apply_suggestions` for how cells are
-        found. Cells that are NaN are left out. With `Y_observed`, the table the model was fitted with, base rate and
+        found. Cells that are NaN are left out. With `Y_recorded`, the table the model was fitted with, base rate and
         recall count all cells that are not 1 there; without it, those of the list, which should then have all
         candidates.
         """
-        for column in ("row", "label"):
-            if column not in getattr(suggestions, "columns", ()):
-                raise ValueError(f"suggestions must be a table with columns 'row' and 'label'; {column!r} is missing.")
+        missing = [column for column in ("row", "label") if column not in getattr(suggestions, "columns", ())]
+        if missing:
+            raise ValueError(f"suggestions must be a table with columns 'row' and 'label'; {missing[0]!r} is missing.")
         truth = zero_one(Y_true)
         named = isinstance(Y_true, pd.DataFrame)
         rows = _positions(row_names(Y_true.index if named else None, len(truth)), suggestions["row"], "row")
         columns = Y_true.columns if named else pd.RangeIndex(truth.shape[1])
         labels = _positions(columns, suggestions["label"], "label")
-        if Y_observed is None:
+        if Y_recorded is None:
             return cls._of_cells(truth[rows, labels])
-        observed = zero_one(Y_observed)
-        if observed.shape != truth.shape:
-            raise ValueError(f"Y_observed has shape {observed.shape}, but Y_true {truth.shape}.")
-        return cls._of_cells(truth[rows, labels], truth[observed != 1])
+        recorded = zero_one(Y_recorded)
+        if recorded.shape != truth.shape:
+            raise ValueError(f"Y_recorded has shape {recorded.shape}, but Y_true {truth.shape}.")
+        return cls._of_cells(truth[rows, labels], truth[recorded != 1])
 
     @classmethod
     def _of_cells(cls, truth: np.ndarray, everything: np.ndarray | None = None) -> Self:
@@ -104,8 +99,6 @@ class SuggestionPrecisionDisplay(Display):
         return cls(ranks, found / ranks, recall, everything.mean())
 
     def _draw(self, ax: Any, own: bool, **kwargs: Any) -> None:
-        from matplotlib.ticker import FuncFormatter  # noqa: PLC0415
-
         blue, red = COLOURS[:2]
         n = len(self.ranks)
         drawn = np.unique(np.round(np.geomspace(1, n, min(n, _MOST_POINTS))).astype(int)) - 1
@@ -114,18 +107,16 @@ class SuggestionPrecisionDisplay(Display):
         (self.recall_,) = ax.plot(self.ranks[drawn], self.recall[drawn], color=red, linewidth=1.6,
                                   linestyle=(0, (5, 1.6)), zorder=3)  # fmt: skip
         self.base_ = ax.axhline(self.base_rate, color=GREY, linewidth=1.2, linestyle=(0, (1.2, 1.2)), zorder=2)
-        names = ["right among the k best (precision)", "missing positives found (recall)",
-                 f"right if drawn at random: {self.base_rate:.1%}"]  # fmt: skip
+        legend = {"right among the k best (precision)": self.precision_,
+                  "missing positives found (recall)": self.recall_,
+                  f"right if drawn at random: {self.base_rate:.1%}": self.base_}  # fmt: skip
         tidy(ax, "both")
         if n >= 50:
             ax.set_xscale("log")
             ax.xaxis.set_minor_formatter("")
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if x == round(x) else ""))
-        ax.set_xlim(1, max(n, 2))
-        ax.set_ylim(0, 1.02)
-        ax.set_xlabel("Suggestions taken, best first (k)")
-        ax.set_ylabel("Share")
-        add_legend(ax, [self.precision_, self.recall_, self.base_], names)
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}" if x == round(x) else "")
+        ax.set(xlim=(1, max(n, 2)), ylim=(0, 1.02), xlabel="Suggestions taken, best first (k)", ylabel="Share")
+        add_legend(ax, legend)
 
 
 class CalibrationCurveDisplay(Display):
@@ -134,36 +125,30 @@ class CalibrationCurveDisplay(Display):
     On the diagonal, probabilities mean what they say. If positives are missing from the labels, and the model has made
     up for them, by imputed labels say, the curve lies below it by design: fewer are recorded than there are.
 
-    Options of plot are for the curve, as in `Axes.plot`.
+    Options of plot are for `line_`, the curve, as in `Axes.plot`. It also sets `bars_`, the numbers of cells.
 
     Parameters
     ----------
     predicted : (n_bins,) mean probability of the cells in each bin
-    observed : (n_bins,) share of them that are positive
+    shares : (n_bins,) share of them that are positive
     counts : (n_bins,) number of cells
-    note : str, optional
-        A sentence that is written above the axes.
-
-    Attributes
-    ----------
-    line_ : the curve
-    bars_ : the numbers of cells, as bars at the bottom
+    note : a sentence that is written above the axes, optional
 
     Examples
     --------
     >>> from sylvan.plotting import CalibrationCurveDisplay
     >>> display = CalibrationCurveDisplay.from_predictions([[1, 0], [1, 0]], [[0.9, 0.2], [0.7, 0.1]], n_bins=2)
-    >>> display.predicted.round(2).tolist(), display.observed.tolist(), display.counts.tolist()
+    >>> display.predicted.round(2).tolist(), display.shares.tolist(), display.counts.tolist()
     ([0.15, 0.8], [0.0, 1.0], [2, 2])
     """
 
-    def __init__(self, predicted: Any, observed: Any, counts: Any, *, note: str | None = None) -> None:
+    def __init__(self, predicted: Any, shares: Any, counts: Any, *, note: str | None = None) -> None:
         self.predicted = np.asarray(predicted, dtype=float)
-        self.observed = np.asarray(observed, dtype=float)
+        self.shares = np.asarray(shares, dtype=float)
         self.counts = np.asarray(counts, dtype=int)
         self.note = note
-        if not self.predicted.shape == self.observed.shape == self.counts.shape:
-            raise ValueError("predicted, observed and counts must have the same length.")
+        if not self.predicted.shape == self.shares.shape == self.counts.shape:
+            raise ValueError("predicted, shares and counts must have the same length.")
 
     @classmethod
     def from_estimator(cls, model: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
@@ -219,16 +204,15 @@ class CalibrationCurveDisplay(Display):
         most = self.counts.max(initial=1)
         self.bars_ = ax.bar(self.predicted, 0.15 * self.counts / most, width=0.03, color=PALE, zorder=1)
         style: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 5, "linewidth": 1.6, "zorder": 3}
-        (self.line_,) = ax.plot(self.predicted, self.observed, clip_on=False, **{**style, **kwargs})
+        (self.line_,) = ax.plot(self.predicted, self.shares, clip_on=False, **{**style, **kwargs})
         tidy(ax, "both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ax.set(xlabel="Predicted probability", ylabel="Share of cells with the label")
         ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
         ax.set_xticks(ticks, [f"{x:g}" for x in ticks])
         ax.set_yticks(ticks, [f"{x:g}" for x in ticks])
-        ax.set_xlabel("Predicted probability")
-        ax.set_ylabel("Share of cells with the label")
-        names = ["predictions", "probability = share", f"cells in a bin (most: {most:,})"]
-        add_legend(ax, [self.line_, diagonal, self.bars_], names, loc="upper left")
+        legend = {"predictions": self.line_, "probability = share": diagonal}
+        add_legend(ax, {**legend, f"cells in a bin (most: {most:,})": self.bars_}, loc="upper left")
         if self.note:
             ax.set_title(textwrap.fill(self.note, 52), fontsize=8, color=GREY)
 

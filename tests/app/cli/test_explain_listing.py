@@ -198,10 +198,10 @@ def test_mistakes_about_datasets(songs, tmp_path):
 
 @pytest.mark.parametrize(("error", "code"), [(ValueError("unknown there"), 2), (OSError("no network"), 1)])
 def test_data_sets_that_are_nowhere(tmp_path, monkeypatch, error, code):
-    def fetch(*args):
+    def fetch(**options):
         raise error
 
-    monkeypatch.setattr("sylvan.datasets.openml.fetch", fetch)
+    monkeypatch.setattr("sylvan.datasets.load.fetch_openml", fetch)
     found = error_of(call(tmp_path, "datasets", "digit_atributes"), code)
     assert "No data set 'digit_atributes' was found" in found
     assert "Did you mean 'digit_attributes'?" in found

@@ -352,7 +352,7 @@ class _Arff(Table):
         super().__init__(path, missing)
         try:
             self._frame, self.known_labels = read_arff_columns(path)
-        except (ValueError, ImportError) as error:
+        except ValueError as error:
             raise TableError(str(error)) from error
         self.columns = [str(name) for name in self._frame.columns]
         self.n_rows = len(self._frame)

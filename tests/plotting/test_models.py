@@ -1,15 +1,16 @@
-"""Scores of layers: against the history and naive scores, what is drawn, and what is refused."""
+"""Displays of layers, trees and rules."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import roc_auc_score
 
 import sylvan
-from drawn import X, Y, check_drawn, fit, texts
-from sylvan.plotting import LayerScoreDisplay, TreeWeightsDisplay
+from drawn import X, Y, check_drawn, fit, row_names, texts
+from sylvan.forests import KFold, OutOfBag, RandomForest, WeightedForest
+from sylvan.plotting import InteractionMatrixDisplay, LayerScoreDisplay, TreeWeightsDisplay
 
 
 def test_layer_scores_are_those_of_the_history(models):
@@ -125,3 +126,95 @@ def test_measures_of_ones_own_have_no_direction_unless_told():
     assert LayerScoreDisplay([1], [0.5], 1, "my_measure").plot().ax_.get_ylabel() == "my measure"
     display = LayerScoreDisplay([1], [0.5], 1, "my_measure", greater_is_better=False)
     assert display.plot().ax_.get_ylabel() == "my measure (smaller is better)"
+
+
+def test_tree_weights_of_a_forest():
+    features, y = load_breast_cancer(return_X_y=True)
+    forest = WeightedForest(RandomForest(12, out_of_sample=KFold(3)), lam=0.001, random_state=0)
+    model = forest.fit(features[:200], y[:200])
+    display = check_drawn(TreeWeightsDisplay.from_estimator(model))
+    naive = sorted((w * 12 for fold in model.tree_weights_ for w in fold), reverse=True)
+    assert display.relative[0] == pytest.approx(naive)
+    assert display.relative[0].mean() == pytest.approx(1)
+    assert display.lines_[0].get_xydata().tolist() == [[i, w] for i, w in enumerate(display.relative[0], 1)]
+    assert display.equal_.get_ydata()[0] == 1
+    dropped = int((model.tree_weights_ == 0).sum())
+    assert dropped
+    assert texts(display.ax_) == [f"weights ({dropped} of 36 trees dropped)", "equal weights"]
+
+
+def test_tree_weights_of_a_cascade():
+    features, y = load_breast_cancer(return_X_y=True)
+    forests = [WeightedForest(RandomForest(n, out_of_sample=OutOfBag())) for n in (5, 8)]
+    model = sylvan.DeepForestClassifier(forests, max_layers=2, random_state=0)
+    model = fit(model, y[:120], features[:120])
+    display = check_drawn(TreeWeightsDisplay.from_estimator(model))
+    assert [len(line) for line in display.relative] == [5, 8, 5, 8]
+    assert (display.layers, display.forests) == ([1, 1, 2, 2], [1, 2, 1, 2])
+    for line, (layer, slot) in zip(display.lines_, [(0, 0), (0, 1), (1, 0), (1, 1)]):
+        weights = np.sort(model.tree_weights_[layer][slot][0])[::-1]
+        assert line.get_ydata() == pytest.approx(weights * len(weights))
+    assert texts(display.ax_) == ["equal weights", "layer 1", "layer 2", "forest 1", "forest 2"]
+    colour = [line.get_color() for line in display.lines_]
+    assert colour[0] == colour[1] != colour[2]
+    assert display.lines_[0].get_linestyle() == display.lines_[2].get_linestyle() != display.lines_[1].get_linestyle()
+
+
+def test_tree_weight_errors(models):
+    with pytest.raises(AttributeError, match=r"no tree_weights_.*SiameseDeepForest"):
+        TreeWeightsDisplay.from_estimator(models.slc)
+    with pytest.raises(ValueError, match="positive sum"):
+        TreeWeightsDisplay([[0.0, 0.0]])
+    with pytest.raises(ValueError, match="a number for each forest"):
+        TreeWeightsDisplay([[1.0]], layers=[1, 2])
+
+
+def test_matrix_of_rules(models):
+    model = models.rules
+    display = check_drawn(InteractionMatrixDisplay.from_estimator(model, max_rules=10))
+    table = model.interactions_.sort_values("stability", ascending=False, kind="stable").head(10)
+    assert list(display.differences.index) == list(table.index)
+    assert display.rules == table["rule"].tolist()
+    assert list(display.differences.columns) == list(Y.columns)
+    first = [name for name in table.index if name.startswith("1.")]
+    assert first
+    told = model.explain(X)
+    for name in first:  # rules about features hold for the training rows as they are
+        rows = told.loc[told["interaction"] == name, "row"]
+        naive = Y.loc[rows].mean() - Y.mean()
+        assert display.differences.loc[name].tolist() == pytest.approx(naive.tolist())
+    assert np.asarray(display.image_.get_array()) == pytest.approx(100 * display.differences.to_numpy())
+    low, high = display.image_.get_clim()
+    assert -low == high == pytest.approx(100 * np.abs(display.differences.to_numpy()).max())
+    assert row_names(display.ax_)[0].startswith(f"{table.index[0]}  {table['rule'].iloc[0][:20]}")
+    assert "percentage points" in display.colorbar_.ax.get_ylabel()
+
+
+def test_rules_of_one_layer(models):
+    display = InteractionMatrixDisplay.from_estimator(models.rules, layer=2)
+    assert {name.split(".")[0] for name in display.differences.index} == {"2"}
+    assert InteractionMatrixDisplay.from_estimator(models.rules, 1).differences.shape == (1, 8)
+    with pytest.raises(ValueError, match="Layer 9 has no rules"):
+        InteractionMatrixDisplay.from_estimator(models.rules, layer=9)
+
+
+def test_matrix_of_many_labels():
+    values = np.zeros((2, 60))
+    values[0, 5:45] = 0.1
+    values[1, 50] = -0.5
+    table = pd.DataFrame(values, index=["1.1", "1.2"], columns=[f"label {j}" for j in range(60)])
+    display = check_drawn(InteractionMatrixDisplay(table, ["a" * 300, "b"]))
+    shown = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert shown == [f"label {j}" for j in [*range(5, 44), 50]]
+    assert display.image_.get_array().shape == (2, 40)
+    assert display.ax_.get_xlabel().startswith("40 of 60 labels")
+    assert len(row_names(display.ax_)[0]) == len("1.1  ") + 60
+    assert row_names(display.plot(rule_width=0, colorbar=False).ax_) == ["1.1", "1.2"]
+    assert display.colorbar_ is None
+    with pytest.raises(ValueError, match="as many rules"):
+        InteractionMatrixDisplay(table, ["a"])
+
+
+def test_models_without_rules(models):
+    with pytest.raises(AttributeError, match=r"no interactions_.*imldf"):
+        InteractionMatrixDisplay.from_estimator(models.slc)

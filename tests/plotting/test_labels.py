@@ -1,4 +1,4 @@
-"""Imputed cells: against counts of cells, what is drawn, and what is refused."""
+"""Displays by label."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -6,7 +6,58 @@ import pandas as pd
 import pytest
 
 from drawn import WEAK, Y, check_drawn, row_names, texts
-from sylvan.plotting import ImputationHistoryDisplay
+from sylvan.plotting import ImputationHistoryDisplay, LabelFrequencyDisplay
+
+
+@pytest.mark.parametrize("name", ["slc", "arrays"])
+def test_frequency_of_a_model(models, name):
+    model = getattr(models, name)
+    truth = WEAK.sum() / Y.sum()
+    display = check_drawn(LabelFrequencyDisplay.from_estimator(model, truth=truth.to_numpy()))
+    assert display.frequency.tolist() == np.asarray(model.label_frequency_).tolist()
+    assert display.bound.tolist() == np.asarray(model.label_bound_).tolist()
+    assert display.recorded.tolist() == WEAK.sum().tolist()
+    assert display.points_.get_offsets().tolist() == list(map(list, zip(display.frequency, range(8))))
+    assert display.truth_.get_offsets()[:, 0].tolist() == truth.tolist()
+    assert row_names(display.ax_) == [str(label) for label in display.label_names]
+    told = [text.get_text() for text in display.ax_.texts]
+    assert told[:-1] == [f"{o} of {b:.0f}" for o, b in zip(display.recorded, display.bound)]
+    assert told[-1] == "recorded of estimated"
+    assert texts(display.ax_) == ["estimate", "truth"]
+
+
+def test_truth_by_name_and_as_one_number(models):
+    truth = WEAK.sum() / Y.sum() * np.linspace(0.5, 1, 8)
+    named = LabelFrequencyDisplay.from_estimator(models.slc, truth=truth[::-1])
+    assert named.truth.tolist() == truth.tolist()
+    assert LabelFrequencyDisplay.from_estimator(models.slc, truth=0.5).truth.tolist() == [0.5] * 8
+    assert LabelFrequencyDisplay.from_estimator(models.slc).plot().truth_ is None
+
+
+def test_guesses_are_hollow_and_missing_estimates_are_told():
+    display = LabelFrequencyDisplay([0.5, 0.4, np.nan], ["a", "b", "c"], recorded=[10, 9, 0], bound=[20, 22.5, 0])
+    check_drawn(display)
+    assert display.points_.get_offsets().tolist() == [[0.5, 0]]
+    assert display.guesses_.get_offsets()[0].tolist() == [0.4, 1]
+    assert display.guesses_.get_facecolor().tolist() == [[1, 1, 1, 1]]
+    assert [text.get_text() for text in display.ax_.texts][:3] == ["10 of 20", "9 of 22", "0, no estimate"]
+    assert texts(display.ax_) == ["estimate", "a guess: fewer than\n10 recorded"]
+    unbounded = LabelFrequencyDisplay([0.5], ["a"], recorded=[10], bound=None).plot()
+    assert [text.get_text() for text in unbounded.ax_.texts] == ["10", "recorded"]
+
+
+def test_of_many_labels_those_with_most_positives():
+    recorded = np.arange(60) * 7 % 60
+    display = LabelFrequencyDisplay(np.full(60, 0.5), list(range(60)), recorded, None)
+    shown = row_names(check_drawn(display).ax_)
+    assert shown == [*(str(j) for j in np.argsort(-recorded)[:30]), "30 other labels"]
+
+
+def test_frequency_errors(models):
+    with pytest.raises(ValueError, match=r"no label frequency.*slcforest.*KeepLabels"):
+        LabelFrequencyDisplay.from_estimator(models.plain)
+    with pytest.raises(ValueError, match=r"truth must have a value for each of 8 labels, got shape \(2,\)"):
+        LabelFrequencyDisplay.from_estimator(models.slc, truth=[0.5, 0.5])
 
 
 @pytest.mark.parametrize("name", ["slc", "fla", "arrays", "nothing"])
@@ -21,7 +72,7 @@ def test_imputed_cells_are_counted_by_the_layer_that_first_filled_them(models, n
         for j, label in enumerate(display.label_names):
             cells = [i for i in range(len(Y)) if filled[i, j] and since[i, j] == layer]
             assert display.counts.loc[layer, label] == len(cells)
-    assert display.observed.tolist() == WEAK.sum().tolist()
+    assert display.recorded.tolist() == WEAK.sum().tolist()
     assert display.bound.tolist() == np.asarray(model.label_bound_).tolist()
 
 
@@ -58,7 +109,7 @@ def test_nothing_imputed(models):
 def test_many_labels_are_summed_up():
     names = [f"label {j}" for j in range(60)]
     counts = pd.DataFrame([np.arange(60), np.arange(60)[::-1] % 2], index=[1, 2], columns=names)
-    display = check_drawn(ImputationHistoryDisplay(counts, names, np.full(60, 90), observed=np.full(60, 9)))
+    display = check_drawn(ImputationHistoryDisplay(counts, names, np.full(60, 90), recorded=np.full(60, 9)))
     total = counts.sum()
     shown = row_names(display.ax_)
     assert shown == [*total.sort_values(ascending=False, kind="stable").index[:20], "40 other labels"]
