@@ -11,8 +11,8 @@ from sylvan.io import stored
 from sylvan.io.checks import check_array, check_finite, check_proba, require
 from sylvan.labels import suggestions
 from sylvan.labels.calibrate import Calibration
-from sylvan.labels.impute.bounds import FrequencyImputer
 from sylvan.labels.impute.keep import KeepLabels
+from sylvan.labels.impute.published import FrequencyImputer
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 from sylvan.labels.summary import Grown, Summary, describe
 from sylvan.labels.table import TargetForm
