@@ -1,9 +1,7 @@
-"""From "how probable is it that the label was recorded" to "how probable is it that the label is there".
+"""From P(recorded | x), which forests learn from incomplete labels, to P(present | x), and where to cut.
 
-Forests that learn from incomplete labels say P(recorded | x). With c = P(recorded | present) the probability that a
-label is present is P(recorded | x) / c, if the forests' probabilities can be taken at their word. They cannot: averages
-over trees are drawn towards the middle, and their quotient with c may pass 1. `Calibration` mends both at once, and
-finds the threshold above which a label should be predicted.
+It would be P(recorded | x) / c, with c = P(recorded | present), if averages over trees were not drawn towards the
+middle, and their quotient with c could not pass 1.
 """
 
 from typing import Any
@@ -27,15 +25,11 @@ _FEWEST_ROWS = 1000  # but to so many rows, whatever the number of labels
 _TINY = 1e-12
 
 
-@stored(
-    "Calibration",
-    intercept_=float,
-    slope_=float,
-    rate_slope_=float,
-    means_=np.ndarray,
-    frequency_=np.ndarray,
-    threshold_=float,
-)
+_FITTED = dict.fromkeys(("intercept_", "slope_", "rate_slope_", "threshold_"), float)
+_FITTED |= dict.fromkeys(("means_", "frequency_"), np.ndarray)
+
+
+@stored("Calibration", **_FITTED)
 class Calibration(BaseEstimator):
     """Turn probabilities that labels were recorded into probabilities that they are present.
 
@@ -44,22 +38,18 @@ class Calibration(BaseEstimator):
     maximise the likelihood of the recorded labels, each recorded with probability c P(present | x), given out-of-sample
     probabilities p. Within a label, averages over trees are too cautious (b > 1) or, where there is little to learn
     from, follow noise (b < 1). How far labels lie apart is another matter (d): one slope for both would put labels in
-    the wrong order within a row. The order of a label's probabilities stays as it was, and different ones stay
-    different (as far as a float can be near 1), unlike with min(p / c, 1).
+    the wrong order within a row. A label's probabilities keep their order and stay different (as far as a float can be
+    near 1), unlike with min(p / c, 1). `best_threshold` finds the threshold that they must pass.
 
     An estimated c is wrong by some, and a wrong c moves all probabilities of its label past those of other labels. So
     each label has the geometric mean of its own c and the labels' common one, as far as its interval allows.
-
-    A label is predicted where P(present | x) passes a threshold, found by `best_threshold` on the same out-of-sample
-    probabilities.
 
     Parameters
     ----------
     own_share : float, default=0.5
         Weight of a label's own c in that mean: with 0 all labels have the common one, with 1 each has its own.
     towards_mcc : float, default=0.5
-        Threshold: 0 is the one with the least expected Hamming loss, 1 that with the greatest expected MCC, numbers
-        between lie between.
+        Where the threshold lies between that of the least expected Hamming loss (0) and of the greatest MCC (1).
     separate_rates : bool, default=True
         Find b and d apart; otherwise d = b.
 
@@ -107,34 +97,28 @@ class Calibration(BaseEstimator):
         """
         towards = check_number("towards_mcc", self.towards_mcc, 0.0, 1.0)
         recorded, proba = np.asarray(recorded, dtype=bool), np.asarray(proba, dtype=float)
-        c = np.broadcast_to(np.asarray(frequency, dtype=float), recorded.shape[1:])
+        shape = recorded.shape
+        c = np.broadcast_to(np.asarray(frequency, dtype=float), shape[1:])
         if not ((c > 0.0) & (c <= 1.0)).all():
             raise ValueError(f"frequency must lie in (0, 1], got {np.asarray(frequency)}.")
-        if recorded.shape != proba.shape or not np.isfinite(proba).all():
-            raise ValueError(
-                f"proba must be finite and have the shape of recorded, {recorded.shape}; it has {proba.shape}."
-            )
+        if proba.shape != shape or not np.isfinite(proba).all():
+            raise ValueError(f"proba must be finite and have the shape of recorded, {shape}; it has {proba.shape}.")
         low, high = (0.0, 1.0) if interval is None else interval
         self.frequency_ = np.clip(self._drawn_together(c, recorded.sum(axis=0)), low, high)
         z = self._logit(proba)
         self.means_ = z.mean(axis=0)
-        rows = _some_rows(*recorded.shape)
-        recorded_there, z = recorded[rows], z[rows]
-        self.intercept_, self.slope_, self.rate_slope_ = 0.0, 1.0, 1.0
-        if recorded_there.any() and not recorded_there.all():
-            within, between = z - self.means_, np.broadcast_to(self.means_, z.shape)
-            if self.separate_rates:
-                self.intercept_, self.slope_, self.rate_slope_ = _fit(
-                    recorded_there, [within, between], self.frequency_
-                )
-            else:
-                self.intercept_, self.slope_ = _fit(recorded_there, [z], self.frequency_)
-                self.rate_slope_ = self.slope_
+        rows = _some_rows(*shape)
+        y, z = recorded[rows], z[rows]
+        found: Any = (0.0, 1.0)  # a, b and d, or a and b = d
+        if y.any() and not y.all():
+            parts = [z - self.means_, np.broadcast_to(self.means_, z.shape)] if self.separate_rates else [z]
+            found = _fit(y, parts, self.frequency_)
+        self.intercept_, self.slope_, self.rate_slope_ = found[0], found[1], found[-1]
         self.threshold_ = best_threshold(recorded, self.transform(proba), c, towards)
         return self
 
     def _check_stored(self) -> None:
-        if all_or_none(self, ("intercept_", "slope_", "rate_slope_", "means_", "frequency_", "threshold_")):
+        if all_or_none(self, tuple(_FITTED)):
             require(abs(self.intercept_) <= _MOST_INTERCEPT and np.isfinite(self.threshold_), "Calibration is wild.")
             require(all(0.0 < slope <= _SLOPES[1] for slope in (self.slope_, self.rate_slope_)), "Slopes are wild.")
             check_array("frequency_", self.frequency_, float, (None,), _TINY, 1.0)
@@ -167,10 +151,8 @@ class Calibration(BaseEstimator):
         present : (n, n_labels), q = P(present | x)
         frequency : (n_labels,), c = P(recorded | present)
         n_recorded : (n_labels,), numbers of recorded labels
-        certain : (n_labels,) bool or bool, default=False
-            Of which labels c is known
-        known : (n_labels,) or number, default=0
-            k of each label
+        certain : (n_labels,) bool or bool, of which labels c is known, default=False
+        known : (n_labels,) or number, k of each label, default=0
 
         Examples
         --------
@@ -180,9 +162,8 @@ class Calibration(BaseEstimator):
         >>> Calibration().given_unrecorded([[0.5]], [0.8], [100], known=0.8).round(2)
         array([[0.5]])
         """
-        n = np.asarray(n_recorded, dtype=float)
+        n, q = np.asarray(n_recorded, dtype=float), np.asarray(present, dtype=float)
         c = np.where(certain, frequency, np.minimum(frequency, (n + 1.0) / (n + 2.0)))
-        q = np.asarray(present, dtype=float)
         missed = (1.0 - c) * q
         return missed / np.maximum(missed + (1.0 - np.asarray(known)) * (1.0 - q), _TINY)
 
@@ -227,7 +208,7 @@ def best_threshold(recorded: Any, proba: Any, frequency: Any, towards_mcc: float
 
     How many of the cells above a threshold are truly positive is known in two ways, as many as are recorded there,
     divided by c, and the sum of their probabilities; the mean of both is taken. So it is for all positives. That gives
-    the four numbers of cells that Hamming loss and Matthews' correlation are made of.
+    the four numbers of cells that Hamming loss and Matthews' correlation are made of. 0.5 if no label is recorded.
 
     Parameters
     ----------
@@ -236,10 +217,6 @@ def best_threshold(recorded: Any, proba: Any, frequency: Any, towards_mcc: float
     frequency : (n_labels,) or number, P(recorded | present)
     towards_mcc : float, default=0.5
         0: the threshold with the least expected Hamming loss, 1: that with the greatest expected MCC.
-
-    Returns
-    -------
-    float, 0.5 if no label is recorded
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Are labels missing at random? Traces in the labels that speak against it, in plain sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,8 @@ from scipy.special import betainc, ndtri
 
 from sylvan.labels.findings import Findings
 
-# All limits were set by measurement (see the Notes of `doubt_missing_at_random`): a doubt needs an effect that is large
-# as well as certain, because in large tables everything is certain.
+# All limits were set by measurement (see the reference page of this module): a doubt needs an effect that is large as
+# well as certain, because in large tables everything is certain.
 CHANCE = 1e-4  # that one of the three questions is answered wrongly by pure chance
 N_BLOCKS = 20  # gaps begin and end at twentieths of the file
 GAP_OF_ROWS = 0.7  # of the expected labels, at most so many are there
@@ -23,8 +22,7 @@ LABELLED_ROWS = 0.85  # the estimated share of rows that somebody labelled
 N_LISTED = 3  # labels with a sentence of their own
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(NamedTuple):
     """Rows start to stop - 1 (positions) with fewer labels than expected; `total` is what the whole file has."""
 
     start: int
@@ -66,28 +64,8 @@ def doubt_missing_at_random(model: Any) -> list[str]:
 
     What looks alike. A file that is sorted by a label that features hardly explain looks as if the label had been
     recorded in one part only; rows which truly have none of the labels, for reasons that features do not show, look
-    as if nobody had labelled them. The sentences are questions to someone who knows the data.
-
-    What was measured: 16 sets (Mulan's and the digits; 194 to 2500 rows, 5 to 374 labels), two seeds, `rf_et` and
-    `slcforest` of 50 trees. The limits above were set on the same sets, and for harm 30 % of the positives were hidden
-    at random before, or none.
-
-    ================================================================ ================ ==============
-    labels are missing                                               rows as in file  rows shuffled
-    ================================================================ ================ ==============
-    at random, none to 70 %: any doubt                               7 of 240         0 of 720
-    80 % in the last third of the rows: rows doubted                 124 of 128       128 of 128
-    one label wholly in the second half: that label doubted          100 of 128       117 of 128
-    all of half of the rows, 1.5 labels or more a row: empty rows    64 of 64         64 of 64
-    the same, fewer labels a row: empty rows                         6 of 64          6 of 64
-    80 % where a feature is above its median: any doubt              7 of 120         0 of 120
-    at random, but the file is sorted by its labels: any doubt       154 of 256       -
-    ================================================================ ================ ==============
-
-    All 7 doubts of the first line, and the 7 of the feature, are of one set (corel5k: 374 labels, rows in the order of
-    themes). Another, tmc2007-500, is not counted in these two lines: its last 2000 rows do have 1.1 labels each, the
-    others 2.2, and that is doubted in all its 24 runs in its own order, and in none of those shuffled. In sorted files
-    a gap can be put down to the wrong cause: a doubt was raised in all 128 runs of the second line, 118 of the third.
+    as if nobody had labelled them. The sentences are questions to someone who knows the data. The reference page has
+    what was measured: how often there is a doubt where there should be one, and where there should be none.
 
     Examples
     --------
@@ -110,12 +88,13 @@ def doubt_missing_at_random(model: Any) -> list[str]:
         return []
     expected = expect_labels(proba, recorded)
     in_labels, in_rows = find_gaps(recorded, expected)
-    names = _Names(found.rows, found.label_names)
+    numbered = isinstance(found.rows, pd.RangeIndex) and found.rows.start == 0
+    names = _Names(found.rows, found.label_names, "numbered from 0; " if numbered else "")
     doubts = []
     if in_rows:  # it explains much of what else would be found, so the other questions are about the other rows
         doubts.append(names.say_rows(in_rows))
         others = np.r_[0 : in_rows.start, in_rows.stop : len(recorded)]
-        recorded, names = recorded[others], names.of(others)
+        recorded, names = recorded[others], names._replace(rows=names.rows[others])
         expected = expect_labels(proba[others], recorded)
         in_labels, _ = find_gaps(recorded, expected)
     doubts += names.say_labels(in_labels)
@@ -202,8 +181,8 @@ class _Stretches:
         """Say whether labels come and go so much in the rest of the file that the stretch is nothing special."""
         rest = np.ix_(np.r_[0 : self.first[i], self.last[i] : N_BLOCKS], labels)
         drift = drift_of_blocks(self.seen_blocks[rest].sum(axis=1), self.due_blocks[rest].sum(axis=1))
-        seen, due, total = self.seen[i, labels].sum(), self.due[i, labels].sum(), self.total[labels].sum()
-        return bool(chance_of_so_few(seen, total, due, max(spread, drift)) >= limit)
+        gap = self._gap(i, labels)
+        return bool(chance_of_so_few(gap.seen, gap.total, gap.expected, max(spread, drift)) >= limit)
 
     def _gap(self, i: int, labels: list[int]) -> Gap:
         start, stop = self.edges[self.first[i]], self.edges[self.last[i]]
@@ -269,23 +248,16 @@ def share_labelled(recorded: np.ndarray, expected: np.ndarray) -> float:
 # ------------------------------------------------------------------------------------------------ sentences
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(NamedTuple):
     """What rows and labels are called, and sentences about them."""
 
     rows: pd.Index
     labels: Sequence[Any]
-    positions: np.ndarray | None = None
-
-    def of(self, positions: np.ndarray) -> "_Names":
-        return _Names(self.rows, self.labels, positions)
+    numbered: str
 
     def say_where(self, gap: Gap) -> str:
-        first, last = gap.start, gap.stop - 1
-        if self.positions is not None:
-            first, last = self.positions[first], self.positions[last]
-        numbered = "numbered from 0; " if isinstance(self.rows, pd.RangeIndex) and self.rows.start == 0 else ""
-        return f"ows {self.rows[first]} to {self.rows[last]} ({numbered}{gap.stop - gap.start} in all)"
+        first, last = self.rows[gap.start], self.rows[gap.stop - 1]
+        return f"ows {first} to {last} ({self.numbered}{gap.stop - gap.start} in all)"
 
     def say_rows(self, gap: Gap) -> str:
         return (
@@ -297,16 +269,13 @@ class _Names:
 
     def say_labels(self, gaps: dict[int, Gap]) -> list[str]:
         clearest = sorted(gaps, key=lambda j: gaps[j].seen - gaps[j].expected)
-        sentences = []
-        for j in clearest[:N_LISTED]:
-            gap = gaps[j]
-            elsewhere = _count(gap.total - gap.seen, "time")
-            sentences.append(
-                f"Label {str(self.labels[j])!r} is recorded {_count(gap.seen, 'time')} in r{self.say_where(gap)}, "
-                f"where their features lead to expect about {gap.expected:.0f}, and {elsewhere} elsewhere. Was it "
-                "recorded in a part of the rows only? Then learn it from that part. If the file is sorted by it, "
-                "there is nothing to worry about."
-            )
+        sentences = [
+            f"Label {str(self.labels[j])!r} is recorded {_count(gaps[j].seen, 'time')} in r{self.say_where(gaps[j])}, "
+            f"where their features lead to expect about {gaps[j].expected:.0f}, and "
+            f"{_count(gaps[j].total - gaps[j].seen, 'time')} elsewhere. Was it recorded in a part of the rows only? "
+            "Then learn it from that part. If the file is sorted by it, there is nothing to worry about."
+            for j in clearest[:N_LISTED]
+        ]
         if more := clearest[N_LISTED:]:
             listed = ", ".join(str(self.labels[j]) for j in more[:10]) + (" and others" if len(more) > 10 else "")
             sentences.append(f"The same is true of {_count(len(more), 'more label')}, each in its own rows: {listed}.")

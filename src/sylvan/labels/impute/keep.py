@@ -20,7 +20,7 @@ class KeepLabels(BaseEstimator):
     Parameters
     ----------
     frequency : frequency estimator or None, default=None
-        Estimates c = P(recorded | positive) of each label on the way, from the first layer's probabilities, for
+        Estimates c = P(recorded | present) of each label on the way, from the first layer's probabilities, for
         `label_frequency_` and `decision_threshold="calibrated"`; the labels stay as they are.
     """
 
@@ -60,8 +60,7 @@ class KeepLabels(BaseEstimator):
 
     def _estimated(self, estimator: FrequencyEstimator, state: LabelState, **given: Any) -> LabelState:
         """Return the state with c; a label of which no cell may be missing has c = 1."""
-        may_miss = state.counts.n_candidates > 0
-        ones = np.ones(state.recorded.shape[1])
+        may_miss, ones = state.candidates.any(axis=0), np.ones(state.recorded.shape[1])
         if not may_miss.any():
             return replace(state, frequency=Frequency(ones, ones, ones, "no cell may be missing"))
         state = state.estimated(estimator, **given)
