@@ -76,6 +76,11 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     return value
 
 
+def column_name(number: int, names: Any) -> str:
+    """Return what messages call a column, with or without names."""
+    return f"column {number}" if names is None else f"column {names[number]!r}"
+
+
 def _name_bad_columns(X: pd.DataFrame) -> None:
     """Raise an error that names the columns of a table that are not numbers."""
     bad = []
@@ -102,9 +107,7 @@ def _name_infinite_column(estimator: Any, X: Any) -> None:
     else:
         columns = np.flatnonzero(np.isinf(X).any(axis=0))
     if len(columns):
-        column = int(np.min(columns))
-        names = getattr(estimator, "feature_names_in_", None)
-        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        name = column_name(int(np.min(columns)), getattr(estimator, "feature_names_in_", None))
         raise ValueError(
             f"Input X contains infinity or a value too large for its dtype in {name}. Replace it by a large finite "
             "number, or by NaN if the value is unknown."
@@ -137,14 +140,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         if not all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in X.dtypes):  # pd.NA becomes NaN
             columns = [column.to_numpy(dtype=float, na_value=np.nan) for _, column in X.items()]
             X = pd.DataFrame(np.column_stack(columns), index=X.index, columns=X.columns)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-    )
+    kinds = [np.float64, np.float32]
+    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
     values = X.data if sparse.issparse(X) else X
     # NaN and infinities show in the extremes, which need no temporary array.
     if values.size and not (np.isfinite(values.max()) and np.isfinite(values.min())):
@@ -253,16 +250,8 @@ def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_
     """Warn of features that are probably none, in time O(n (d + n_labels)).
 
     These are copies of a label, or of its opposite, in any two numbers (if five rows at least have the label, and five
-    do not); and whole numbers beyond 2**53, of which floats lose the last digits: ids and hashes.
-
-    Parameters
-    ----------
-    X : float array or sparse matrix of shape (n, d)
-    names : sequence or None
-        Names of the features; None: their numbers.
-    Y : array of shape (n, n_labels)
-        1 and 0 (or True and False), NaN where unknown.
-    label_names : sequence
+    do not); and whole numbers beyond 2**53, of which floats lose the last digits: ids and hashes. X (n, d) is dense or
+    sparse, features without names are called by their numbers, and Y (n, n_labels) is NaN where unknown.
     """
     names = range(X.shape[1]) if names is None else names
     X = sparse.csc_array(X, copy=True) if sparse.issparse(X) else np.asarray(X)

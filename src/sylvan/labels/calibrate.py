@@ -25,7 +25,7 @@ _FEWEST_ROWS = 1000  # but to so many rows, whatever the number of labels
 _TINY = 1e-12
 
 
-_FITTED = dict.fromkeys(("intercept_", "slope_", "rate_slope_", "threshold_"), float)
+_FITTED: dict[str, Any] = dict.fromkeys(("intercept_", "slope_", "rate_slope_", "threshold_"), float)
 _FITTED |= dict.fromkeys(("means_", "frequency_"), np.ndarray)
 
 

@@ -1,6 +1,6 @@
 """What is known of the labels between two layers, and how often positives are recorded: values."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -30,9 +30,8 @@ class Frequency(NamedTuple):
     def _check_stored(self) -> None:
         shape = check_array("value", self.value, float, (None,), 0.0, 1.0 + 1e-9, nan=True).shape
         require((self.low is None) == (self.high is None), "An interval has two ends.")
-        for name, values in (("low", self.low), ("high", self.high)):
-            if values is not None:
-                check_array(name, values, float, shape, 0.0, 1.0 + 1e-9, nan=True)
+        for name in ("low", "high") if self.low is not None else ():
+            check_array(name, getattr(self, name), float, shape, 0.0, 1.0 + 1e-9, nan=True)
 
     @property
     def usable(self) -> np.ndarray:
@@ -42,18 +41,12 @@ class Frequency(NamedTuple):
     @property
     def certain(self) -> np.ndarray:
         """Labels whose frequency is known rather than estimated, (n_labels,) bool."""
-        if self.low is None or self.high is None:
-            return np.zeros(len(self.value), dtype=bool)
-        return self.low == self.high
+        return np.zeros(len(self.value), dtype=bool) if self.low is None else self.low == self.high
 
-    def where(self, may_miss: np.ndarray) -> "Frequency":
-        """Return it with c = 1 for the other labels."""
-        return Frequency(
-            np.where(may_miss, self.value, 1.0),
-            None if self.low is None else np.where(may_miss, self.low, 1.0),
-            None if self.high is None else np.where(may_miss, self.high, 1.0),
-            self.reason,
-        )
+    def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> "Frequency":
+        """Return it with other arrays of values, low and high ends."""
+        low, high = (None if ends is None else change(ends) for ends in (self.low, self.high))
+        return Frequency(change(self.value), low, high, self.reason)
 
 
 @stored("LabelCounts")
@@ -145,8 +138,8 @@ class LabelState:
 
     def _check_stored(self) -> None:
         shape = check_array("recorded", self.recorded, bool, (None, None)).shape
-        check_array("current", self.current, bool, shape)
-        check_array("candidates", self.candidates, bool, shape)
+        for name in ("current", "candidates"):
+            check_array(name, getattr(self, name), bool, shape)
         check_array("since", self.since, np.int16, shape, 0)
         check_array("active", self.active, bool, shape[1:])
         require(min(shape) > 0 and self.layer >= 0, "There are no labels.")
@@ -191,16 +184,17 @@ class LabelState:
 
     def estimated(self, estimator: Any, *, X: Any = None, **given: Any) -> "LabelState":
         """Return the state with the frequency that an estimator finds in X or `proba`."""
-        found = estimator.estimate(X, named_labels(self.recorded, self.label_names), **given)
+        labels: Any = self.recorded
+        if self.label_names is not None:
+            labels = pd.DataFrame(labels, columns=pd.Index(self.label_names, tupleize_cols=False))
+        found = estimator.estimate(X, labels, **given)
         if not isinstance(found, Frequency):
             raise TypeError(f"{type(estimator).__name__}.estimate must return a sylvan.labels.state.Frequency.")
-        value, low, high = (None if part is None else np.array(part, dtype=float) for part in found[:3])
-        assert value is not None
-        return replace(self, frequency=Frequency(value, low, high, found.reason))
+        return replace(self, frequency=found.changed(lambda values: np.array(values, dtype=float)))
 
     @property
     def imputed(self) -> np.ndarray:
-        """Cells that are filled now, (n, n_labels) bool."""
+        """Cells that are imputed now, (n, n_labels) bool."""
         return self.current & ~self.recorded
 
     @property
@@ -208,15 +202,6 @@ class LabelState:
         """Numbers by label."""
         recorded, candidates = self.recorded.sum(axis=0), self.candidates.sum(axis=0)
         return LabelCounts(len(self.recorded), recorded, candidates, self.active, self.frequency)
-
-
-def named_labels(labels: np.ndarray, names: Sequence[Any] | None) -> Any:
-    """Return labels as a table if they have names."""
-    if names is None:
-        return labels
-    table = pd.DataFrame(labels)
-    table.columns = pd.Index(names, tupleize_cols=False)
-    return table
 
 
 def mean_of(probas: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 
-from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number, keep
+from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number, column_name, keep
 from sylvan.io import stored
 from sylvan.kernels.tice import estimate_frequency
 from sylvan.labels.state import Frequency
@@ -89,18 +89,10 @@ class TIcE(BaseEstimator):
     uses_proba: ClassVar[bool] = False
 
     def __init__(
-        self,
-        max_bepp: float = 5,
-        max_splits: int = 500,
-        min_t: int = 10,
-        n_folds: int = 5,
-        n_iter: int = 2,
-        delta: float | None = None,
-        n_bins: int = 4,
-        promising_only: bool = False,
-        scale: bool = True,
+        self, max_bepp: float = 5, max_splits: int = 500, min_t: int = 10, n_folds: int = 5, n_iter: int = 2,
+        delta: float | None = None, n_bins: int = 4, promising_only: bool = False, scale: bool = True,
         random_state: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
@@ -216,6 +208,6 @@ def _check_unit(values: np.ndarray, first: int, names: np.ndarray | None) -> Non
     outside = ((values < 0.0) | (values > 1.0)).any(axis=1)
     if outside.any():
         at = int(np.argmax(outside))
-        name = f"column {first + at}" if names is None else f"column {names[first + at]!r}"
+        name = column_name(first + at, names)
         value = values[at][(values[at] < 0.0) | (values[at] > 1.0)][0]
         raise ValueError(f"With scale=False features must lie in [0, 1], but {name} of X has {value}; use scale=True.")

@@ -60,13 +60,13 @@ class KeepLabels(BaseEstimator):
 
     def _estimated(self, estimator: FrequencyEstimator, state: LabelState, **given: Any) -> LabelState:
         """Return the state with c; a label of which no cell may be missing has c = 1."""
-        may_miss, ones = state.candidates.any(axis=0), np.ones(state.recorded.shape[1])
+        may_miss, ones = state.counts.n_candidates > 0, np.ones(state.recorded.shape[1])
         if not may_miss.any():
             return replace(state, frequency=Frequency(ones, ones, ones, "no cell may be missing"))
         state = state.estimated(estimator, **given)
         assert state.frequency is not None
         _warn_impossible(state, state.frequency.value)
-        return state if may_miss.all() else replace(state, frequency=state.frequency.where(may_miss))
+        return replace(state, frequency=state.frequency.changed(lambda values: np.where(may_miss, values, 1.0)))
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the estimated frequency, 1 where there is none."""
