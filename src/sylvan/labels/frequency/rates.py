@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_integer, check_number, check_proba
+from sylvan._validation import check_integer, check_number, check_proba, keep
 from sylvan.io import stored
 from sylvan.labels.state import Frequency
 from sylvan.labels.table import read_labels
@@ -53,11 +53,8 @@ class OutOfBagPercentile(BaseEstimator):
         check_number("percentile", self.percentile, 0.0, 100.0)
         recorded = read_labels(Y).recorded
         proba = check_proba("OutOfBagPercentile", proba, recorded.shape)
-        c = np.full(recorded.shape[1], np.nan)
-        for label, column in enumerate(proba.T):
-            known = column[recorded[:, label] & ~np.isnan(column)]
-            if len(known):
-                c[label] = np.percentile(known, self.percentile)
+        said = [column[labelled & ~np.isnan(column)] for labelled, column in zip(recorded.T, proba.T)]
+        c = np.array([np.percentile(known, self.percentile) if len(known) else np.nan for known in said])
         return Frequency(np.where(c > 0.0, c, np.nan))
 
 
@@ -68,8 +65,8 @@ class KnownFrequency(BaseEstimator):
     Parameters
     ----------
     frequency : float, sequence, dict or Series
-        One number for all labels, one for each label, or one for each label's name, the column name of Y; labels of a
-        Y without names are called 0, 1, ... All are greater than 0 and at most 1.
+        One number in (0, 1] for all labels, one for each label, or one for each label's name, the column name of Y;
+        labels of a Y without names are called 0, 1, ...
 
     Examples
     --------
@@ -114,8 +111,7 @@ class KnownFrequency(BaseEstimator):
 class TopRate(BaseEstimator):
     """c is the greatest share of recorded positives among the k rows with the highest probability, over all k.
 
-    Whatever the rows of a set have in common, at most a share c of them is recorded, and c if all are positive. The
-    rows that a forest is surest of are nearly all positive, so their rate comes close to c from below. Unlike a
+    The rows that a forest is surest of are nearly all positive, so their rate comes close to c from below. Unlike a
     percentile of the probabilities it does not take the probability of a sure positive for 1, which out-of-sample
     probabilities of noisy labels never reach. Not published.
 
@@ -140,8 +136,7 @@ class TopRate(BaseEstimator):
     uses_proba = True
 
     def __init__(self, *, min_rows: int = 20, pooled: bool = True) -> None:
-        self.min_rows = min_rows
-        self.pooled = pooled
+        keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label, NaN for a label without positives.
