@@ -87,7 +87,7 @@ def _name_bad_columns(X: pd.DataFrame) -> None:
     for name, column in X.items():
         if isinstance(column.dtype, pd.CategoricalDtype) or getattr(column.dtype, "kind", "O") in "mM":
             bad.append(name)
-        elif not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)):
+        elif not pd.api.types.is_numeric_dtype(column.dtype):  # truth values are
             try:
                 column.to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError):
@@ -116,14 +116,9 @@ def _name_infinite_column(estimator: Any, X: Any) -> None:
 
 def _is_plain(estimator: Any, X: Any) -> bool:
     """Say whether X is a float array without infinities that fits the estimator: it needs no further look."""
-    if not (
-        type(X) is np.ndarray
-        and X.dtype in (np.float64, np.float32)
-        and X.ndim == 2
-        and X.shape[0] > 0
-        and X.shape[1] == estimator.n_features_in_
-        and not hasattr(estimator, "feature_names_in_")
-    ):
+    if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or X.ndim != 2 or not len(X):
+        return False
+    if X.shape[1] != estimator.n_features_in_ or hasattr(estimator, "feature_names_in_"):
         return False
     return bool(np.isfinite(X.max()) and np.isfinite(X.min())) or not np.isinf(X).any()
 
@@ -200,10 +195,8 @@ def check_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, float]
 def check_proba(name: str, proba: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return out-of-sample probabilities of the shape of Y; `name` is who asks."""
     if proba is None:
-        raise ValueError(
-            f"{name} needs out-of-sample probabilities: pass proba of shape (n, n_labels), for example "
-            "oos_proba_ of a fitted forest."
-        )
+        wanted = "pass proba of shape (n, n_labels), for example oos_proba_ of a fitted forest"
+        raise ValueError(f"{name} needs out-of-sample probabilities: {wanted}.")
     proba = np.asarray(proba, dtype=np.float64)
     if proba.ndim == 1:
         proba = proba[:, None]

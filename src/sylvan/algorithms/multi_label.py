@@ -5,8 +5,7 @@ from numbers import Integral
 from typing import Any
 
 from sylvan._validation import check_choice, check_integer
-from sylvan.algorithms.parameters import recipe
-from sylvan.algorithms.parts import cascade, folds, paired
+from sylvan.algorithms.parts import cascade, folds, paired, recipe
 from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
@@ -52,8 +51,7 @@ def gcforest(
     """
     kinds, scheme = (RandomForest, RandomForest, CompletelyRandomForest, CompletelyRandomForest), folds(n_folds)
     return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
+        locals(),
         forests=[kind(n_trees, out_of_sample=scheme) for kind in kinds],
         augment=OutputSpace(),
         length=ScoreDrop(),
@@ -168,8 +166,8 @@ def mldf(
     if depth_step is not None:
         check_integer("depth_step", depth_step, 1)
     return cascade(
-        (max_layers, measure, n_jobs, random_state, verbose),
-        options,
+        locals(),
+        scoring=measure,
         forests=_MLDFForests(n_forests, n_trees, n_trees_step, n_trees_max, depth_step, n_folds, max_features),
         augment=MeasureAwareReuse(measure, reuse_mode=reuse_mode),
         length=Patience(patience, tol=tol),
@@ -230,8 +228,7 @@ def imldf(
     settings: dict[str, Any] = {"n_trees": n_trees, "bootstrap": True, "out_of_sample": OutOfBag()}
     kinds = [RandomForest, RandomForest if forest_kinds == "rf" else ExtraTrees]
     return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
+        locals(),
         forests=[kinds[slot % 2](**settings) for slot in range(n_forests)],
         augment=Interactions(n_interactions, keep_forests=keep_forests),
         length=Patience(patience),

@@ -1,7 +1,7 @@
 """Recommended search spaces for scikit-learn's model selection."""
 
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from sylvan import algorithms
 from sylvan.cascade.estimator import DeepForestClassifier
+from sylvan.labels.lists import hint
 from sylvan.pairs import SiameseDeepForest
 
 __all__ = ["param_grid"]
@@ -22,7 +23,8 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
 
     It is meant for `GridSearchCV`, `HalvingGridSearchCV` and `RandomizedSearchCV` on the estimator of that algorithm,
     and as a start for a grid of your own. There are 6 to 24 combinations for every published algorithm, at most 24 for
-    other estimators; the values that the estimator has are among them.
+    other estimators; the values that the estimator has are among them. The how-to "Tune parameters" says which score to
+    take: recorded labels are a poor judge of hard labels.
 
     Parameters
     ----------
@@ -41,13 +43,6 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
 
     Notes
     -----
-    **Recorded labels are a poor judge of hard labels.** Where positives are missing, a score such as F1 or Hamming loss
-    against the labels at hand favours models that predict few labels, and would choose the setting that imputes
-    least. Measures of the order suffer less, since a missing positive is a negative for all settings alike:
-    `GridSearchCV(model, grid, scoring=micro_auroc.scorer())`, with `micro_auroc`, `micro_average_precision` or
-    another of `sylvan.measures`. The imputer's settings change the order little: judge them by `check_recovery`, which
-    hides known positives and counts how many come back, or fit on `hide_positives(Y, 0.2)` and score against Y.
-
     Every part says itself what is worth a search (`search_space`; a length control also `cascade_space`). Why these
     parameters:
 
@@ -77,11 +72,9 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
     model = _estimator_of(algorithm)
     choices = _of_pairs(model) if isinstance(model, SiameseDeepForest) else _of_cascade(model, decisions)
     grid: dict[str, list[Any]] = {}
-    size = 1
     for name, values in choices:  # what matters most comes first
-        if len(values) > 1 and size * len(values) <= _MOST:
+        if len(values) > 1 and prod(map(len, grid.values())) * len(values) <= _MOST:
             grid[name] = values
-            size *= len(values)
     return grid
 
 
@@ -98,11 +91,9 @@ def _estimator_of(algorithm: Any) -> Any:
     if plain in _SIAMESE:
         return SiameseDeepForest()
     if plain in algorithms.__all__:
-        made: Callable[[], Any] = getattr(algorithms, plain)
-        return made()
-    close = get_close_matches(plain, [*algorithms.__all__, *_SIAMESE], n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]!r}?" if close else "."
-    raise ValueError(f"There is no algorithm {name!r}{hint} Known are {', '.join([*algorithms.__all__, 'sdf'])}.")
+        return getattr(algorithms, plain)()
+    meant = hint(plain, [*algorithms.__all__, *_SIAMESE])
+    raise ValueError(f"There is no algorithm {name!r}{meant} Known are {', '.join([*algorithms.__all__, 'sdf'])}.")
 
 
 def _with(own: Any, *others: Any) -> list[Any]:

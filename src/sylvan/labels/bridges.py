@@ -17,11 +17,10 @@ __all__ = ["from_cleanlab", "labels_from_lists", "lists_from_labels", "to_cleanl
 
 
 def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any = None) -> pd.Series:
-    """Turn a table of 0/1 into a list of labels for each row.
+    """Turn a table of 0/1 into a list of labels for each row: the way back from `labels_from_lists`.
 
-    The way back from `labels_from_lists`, for predictions as well:
-    `lists_from_labels(model.predict(X), labels=model.label_names_in_, index=X.index)`, or with another threshold
-    `lists_from_labels(model.predict_proba(X) > 0.3, ...)`.
+    Of predictions, `lists_from_labels(model.predict(X), labels=model.label_names_in_, index=X.index)`, or with another
+    threshold `lists_from_labels(model.predict_proba(X) > 0.3, ...)`.
 
     Parameters
     ----------
@@ -80,8 +79,8 @@ def _positives(table: np.ndarray) -> list[list[int]]:
 def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     """Return what cleanlab's functions want of a fitted model: the recorded labels and out-of-sample probabilities.
 
-    For labels: `cleanlab.multilabel_classification.filter.find_label_issues(**to_cleanlab(model))`, or
-    `find_multilabel_issues_per_class`; for classes: `cleanlab.filter.find_label_issues(**to_cleanlab(model))`.
+    It is for `find_label_issues` or `find_multilabel_issues_per_class` of `cleanlab.multilabel_classification.filter`,
+    for classes `cleanlab.filter.find_label_issues(**to_cleanlab(model))`.
 
     Parameters
     ----------
@@ -96,11 +95,7 @@ def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
         labels: a list with the numbers of the recorded labels for each row, or an array with the number of the class;
         pred_probs: (n, n_labels) or (n, n_classes), in the order of the labels, or of `model.classes_`. Confident
         learning wants P(recorded): `oos_proba_`, for calibrated models such as `auto` before it was calibrated.
-
-    Notes
-    -----
-    Cleanlab flags a 0 only where p is above 0.5, so that it finds little where many positives are missing, and more if
-    the model has an imputer: the how-to "Label lists, and cleanlab" has numbers.
+        Cleanlab flags a 0 only where it is above 0.5, and finds more if the model has an imputer.
 
     References
     ----------

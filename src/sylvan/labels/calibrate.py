@@ -70,18 +70,16 @@ class Calibration(BaseEstimator):
     >>> present = rng.random((5000, 1))  # P(present | x)
     >>> recorded = (rng.random((5000, 1)) < present) & (rng.random((5000, 1)) < 0.5)
     >>> said = 0.6 * 0.5 * present + 0.4 * 0.25
-    >>> calibration = Calibration().fit(recorded, said, np.array([0.5]))
-    >>> float(np.abs(said / 0.5 - present).max().round(1))
-    0.2
-    >>> float(np.abs(calibration.transform(said) - present).max().round(1))
-    0.1
+    >>> calibrated = Calibration().fit(recorded, said, np.array([0.5])).transform(said)
+    >>> [float(np.abs(found - present).max().round(1)) for found in (said / 0.5, calibrated)]
+    [0.2, 0.1]
     """
 
     def __init__(self, *, own_share: float = 0.5, towards_mcc: float = 0.5, separate_rates: bool = True) -> None:
         keep(self, locals())
 
     def fit(self, recorded: Any, proba: Any, frequency: Any, interval: Any = None) -> "Calibration":
-        """Find a, b, d and the threshold.
+        """Find a, b, d and the threshold; return self.
 
         Parameters
         ----------
@@ -90,10 +88,6 @@ class Calibration(BaseEstimator):
         frequency : (n_labels,) or number, P(recorded | present) of each label, in (0, 1]
         interval : (low, high), each (n_labels,) or number, default=None
             Where c of each label lies; low and high are equal where it is known. None: it may be anywhere.
-
-        Returns
-        -------
-        self
         """
         towards = check_number("towards_mcc", self.towards_mcc, 0.0, 1.0)
         recorded, proba = np.asarray(recorded, dtype=bool), np.asarray(proba, dtype=float)
@@ -107,8 +101,11 @@ class Calibration(BaseEstimator):
         self.frequency_ = np.clip(self._drawn_together(c, recorded.sum(axis=0)), low, high)
         z = self._logit(proba)
         self.means_ = z.mean(axis=0)
-        rows = _some_rows(*shape)
-        y, z = recorded[rows], z[rows]
+        n_rows, wanted = len(recorded), max(_MOST_CELLS // shape[1], _FEWEST_ROWS)
+        y = recorded
+        if n_rows > wanted:  # some will do, always the same
+            rows = np.sort(np.random.RandomState(0).choice(n_rows, wanted, replace=False))
+            y, z = recorded[rows], z[rows]
         found: Any = (0.0, 1.0)  # a, b and d, or a and b = d
         if y.any() and not y.all():
             parts = [z - self.means_, np.broadcast_to(self.means_, z.shape)] if self.separate_rates else [z]
@@ -141,10 +138,10 @@ class Calibration(BaseEstimator):
     ) -> np.ndarray:
         """Return the probability that a label is present although it was not recorded.
 
-        It is (1 - c) q / ((1 - c) q + (1 - k) (1 - q)), where k is the share of absent labels that are known to be
-        absent. k is 0 if zeros may be missed labels: then that a label was not recorded speaks against it, the more so
-        the more carefully it is recorded. If cells are left open by chance, k = c, and it says nothing. An estimated c
-        counts as at most (n + 1) / (n + 2) with n recorded labels: they cannot show that none was ever missed.
+        It is (1 - c) q / ((1 - c) q + (1 - k) (1 - q)). k is 0 if zeros may be missed labels: then that a label was not
+        recorded speaks against it, the more so the more carefully it is recorded. If cells are left open by chance,
+        k = c, and it says nothing. An estimated c counts as at most (n + 1) / (n + 2) with n recorded labels: they
+        cannot show that none was ever missed.
 
         Parameters
         ----------
@@ -152,7 +149,7 @@ class Calibration(BaseEstimator):
         frequency : (n_labels,), c = P(recorded | present)
         n_recorded : (n_labels,), numbers of recorded labels
         certain : (n_labels,) bool or bool, of which labels c is known, default=False
-        known : (n_labels,) or number, k of each label, default=0
+        known : (n_labels,) or number, k, the share of absent labels that are known to be absent, default=0
 
         Examples
         --------
@@ -172,14 +169,6 @@ class Calibration(BaseEstimator):
         squeezed = _SQUEEZE + (1.0 - 2.0 * _SQUEEZE) * np.clip(proba, 0.0, 1.0)
         h = -np.log1p(-squeezed) / self.frequency_
         return h + np.log(-np.expm1(-h))
-
-
-def _some_rows(n_rows: int, n_labels: int) -> Any:
-    """Return rows that a, b and d are fitted to: all, or in large tables some, drawn at random, always the same."""
-    wanted = max(_MOST_CELLS // n_labels, _FEWEST_ROWS)
-    if n_rows <= wanted:
-        return slice(None)
-    return np.sort(np.random.RandomState(0).choice(n_rows, wanted, replace=False))
 
 
 def _fit(recorded: np.ndarray, parts: list[np.ndarray], frequency: np.ndarray) -> np.ndarray:

@@ -35,9 +35,8 @@ class Gap(NamedTuple):
 def doubt_missing_at_random(model: Any) -> list[str]:
     """Say what speaks against labels that are missing at random.
 
-    Methods for weak labels assume that a positive label is missing with a chance that does not depend on the row. This
-    looks for three ways in which labels are recorded otherwise, by comparing the recorded labels with what the model's
-    out-of-sample probabilities lead to expect:
+    Methods for weak labels assume that a positive is missing with a chance that does not depend on the row. This looks
+    for three other ways, by comparing the recorded labels with what out-of-sample probabilities lead to expect:
 
     - rows: a stretch of the file has far fewer labels than expected (recording began late, paused or stopped);
     - labels: a single label is far rarer than expected in a stretch of the file, and no others are there instead;
@@ -56,11 +55,10 @@ def doubt_missing_at_random(model: Any) -> list[str]:
 
     Notes
     -----
-    What cannot be seen. The probabilities are learned from the recorded labels, so the forest takes a recording habit
-    that features explain (only one hospital reports, and a column names it) for the truth: nothing is left over to be
-    seen. Gaps much shorter than a twentieth of the file are not found, of several gaps that concern all labels the
-    clearest is named, and a rare label (fewer than about 25 recorded) can lack in half of the file by chance. Where
-    rows have one label each, missing rows and missing labels are the same thing.
+    What cannot be seen. A forest takes a recording habit that features explain (only one hospital reports, and a column
+    names it) for the truth. Gaps much shorter than a twentieth of the file are not found, of several gaps that concern
+    all labels the clearest is named, and a rare label (fewer than about 25 recorded) can lack in half of the file by
+    chance. Where rows have one label each, missing rows and missing labels are the same thing.
 
     What looks alike. A file that is sorted by a label that features hardly explain looks as if the label had been
     recorded in one part only; rows which truly have none of the labels, for reasons that features do not show, look
@@ -75,8 +73,6 @@ def doubt_missing_at_random(model: Any) -> list[str]:
     >>> from sylvan.datasets import load_digit_attributes
     >>> from sylvan.labels.gaps import doubt_missing_at_random
     >>> X, Y = load_digit_attributes(return_X_y=True)
-    >>> doubt_missing_at_random(sylvan.rf_et(n_trees=20, random_state=0).fit(X, Y))
-    []
     >>> Y[1197:] = 0
     >>> for doubt in doubt_missing_at_random(sylvan.rf_et(n_trees=20, random_state=0).fit(X, Y)):
     ...     print(doubt.split(",")[0])
@@ -124,18 +120,13 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
-# ------------------------------------------------------------------------------------------------ along the file
-
-
 def find_gaps(recorded: np.ndarray, expected: np.ndarray) -> tuple[dict[int, Gap], Gap | None]:
     """Return for single labels (by number) the stretch that lacks them, and the stretch that lacks all the others."""
-    n_labels = recorded.shape[1]
     stretches = _Stretches(recorded, expected)
     in_labels = stretches.lacking_a_label()
-    if 2 * len(in_labels) > n_labels:  # not a matter of single labels
+    if 2 * len(in_labels) > recorded.shape[1]:  # not a matter of single labels
         in_labels = {}
-    rest = [j for j in range(n_labels) if j not in in_labels]
-    return in_labels, stretches.lacking_labels(rest)
+    return in_labels, stretches.lacking_labels([j for j in range(recorded.shape[1]) if j not in in_labels])
 
 
 class _Stretches:
@@ -220,9 +211,6 @@ def spread_of_rows(recorded: np.ndarray, expected: np.ndarray) -> float:
     return float(max(1.0, (left**2).sum() / max((expected * (1.0 - expected)).sum(), 1.0)))
 
 
-# ------------------------------------------------------------------------------------------------ row by row
-
-
 def empty_by_chance(expected: np.ndarray, labelled: float = 1.0) -> np.ndarray:
     """Return for each row the chance of no label: nobody labelled it, or each label is missing by itself."""
     return 1.0 - labelled + labelled * np.prod(1.0 - np.minimum(expected / labelled, 1.0), axis=1)
@@ -243,9 +231,6 @@ def share_labelled(recorded: np.ndarray, expected: np.ndarray) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if empty_by_chance(expected, middle).sum() > n_empty else (low, middle)
     return high
-
-
-# ------------------------------------------------------------------------------------------------ sentences
 
 
 class _Names(NamedTuple):

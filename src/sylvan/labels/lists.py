@@ -32,7 +32,7 @@ def labels_from_lists(
     Returns
     -------
     DataFrame of shape (n, n_labels)
-        Integers; floats if there are unknown rows. **Mind that one unknown row changes what zeros mean**: by default
+        Integers; floats if there are unknown rows. **One unknown row changes what zeros mean**: by default
         (`trust_zeros="auto"`) estimators then trust the zeros of all others.
 
     Examples
@@ -98,9 +98,7 @@ def _read_row(number: int, row: Any, separator: str | None) -> Any:
     if isinstance(row, (list, tuple, set, frozenset, pd.Series, pd.Index)):
         return row
     if isinstance(row, str):
-        if separator is None:
-            return [row]
-        return [name for part in row.split(separator) if (name := part.strip())]
+        return [row] if separator is None else [name for part in row.split(separator) if (name := part.strip())]
     if isinstance(row, np.ndarray) and row.ndim == 1:  # columns of lists in parquet files
         return row.tolist()
     if not isinstance(row, Iterable) and pd.isna(row):

@@ -88,8 +88,8 @@ def apply_suggestions(Y: Any, suggestions: pd.DataFrame) -> Any:
     done: Any = sparse.lil_array(Y, copy=True) if sparse.issparse(Y) else np.array(Y)
     if done.ndim != 2:
         raise ValueError(f"Y must have shape (n, n_labels), got {done.shape}.")
-    names = [pd.RangeIndex(length) for length in done.shape]
-    done[_find(names[0], row, "row"), _find(names[1], label, "label")] = 1
+    n, n_labels = done.shape
+    done[_find(pd.RangeIndex(n), row, "row"), _find(pd.RangeIndex(n_labels), label, "label")] = 1
     return type(Y)(done) if sparse.issparse(Y) else done
 
 

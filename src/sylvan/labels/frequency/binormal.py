@@ -1,7 +1,7 @@
 """The label frequency from the shape of rankings, for each label as far as labels differ."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -25,15 +25,6 @@ _N_BINS = 60
 _IMPOSSIBLE = -200.0  # log likelihood of what cannot be, so that labels that contradict each other are not an error
 _EVIDENCE = 3.0  # Bayes factors below are no sign
 _WIDE = 2.0  # intervals of c that are wider than this factor tell little
-
-
-class Reading(NamedTuple):
-    """What the rankings say."""
-
-    chances: np.ndarray  # (n_labels, n_grid) probability of each c of the grid; NaN of labels without a positive
-    recorded: np.ndarray  # (n_labels,) share of recorded rows; c cannot be less
-    spread: float  # expected standard deviation of log c between labels
-    differ: float  # how many times more likely the labels are if they differ than if they do not (Bayes factor)
 
 
 @stored("BinormalFrequency")
@@ -99,18 +90,8 @@ class BinormalFrequency(BaseEstimator):
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label with its interval, NaN for a label without positives, and why labels share it or not.
 
-        Y (n, n_labels) is 1 where a label was recorded; `proba` holds out-of-sample probabilities, NaN for cells known
-        to be negative, which are left out. X and random_state are ignored.
+        `proba` is NaN for cells that are known to be absent, which are left out.
         """
-        found, limits = self._read(Y, proba)
-        c = _within(np.exp(found.chances @ _LOG_GRID), found.recorded, limits)
-        tail = 0.5 * (1.0 - self.level)
-        ends = [_within(_quantiles(found.chances, at), found.recorded, limits) for at in (tail, 1.0 - tail)]
-        narrow = ~np.isnan(c) & (_allowed(limits).sum(axis=1) == 1)  # too narrow for the grid to say more
-        low, high = np.where(narrow, np.clip(found.recorded, *limits), ends[0]), np.where(narrow, limits[1], ends[1])
-        return Frequency(c, np.fmin(low, c), np.fmax(high, c), self._reason(found, limits, *ends))
-
-    def _read(self, Y: Any, proba: Any) -> tuple[Reading, np.ndarray]:
         check_number("trust", self.trust, 0.0, 1.0)
         check_number("level", self.level, 0.0, 1.0)
         targets = read_labels(Y)
@@ -119,42 +100,48 @@ class BinormalFrequency(BaseEstimator):
         limits = read_limits(self.within, targets.form.label_names)
         likelihood = np.array([label_likelihood(y, p) for y, p in zip(labels.T, proba.T)])
         there = np.isfinite(likelihood).any(axis=1)
-        chances = np.full(likelihood.shape, np.nan)
-        weights = np.zeros((len(_SPREADS), len(_GRID)))
+        chances = np.full(likelihood.shape, np.nan)  # of each c of the grid
+        by_spread = np.zeros(len(_SPREADS))
+        allowed = _allowed(limits)
         if there.any():
-            possible = _allowed(limits) & np.isfinite(likelihood)
+            possible = allowed & np.isfinite(likelihood)
             evidence = np.where(possible, self.trust * np.where(possible, likelihood, 0.0), -np.inf)
             chances[there], weights = share_evidence(evidence[there])
-        by_spread = weights.sum(axis=1)
-        differ = float(by_spread[1:].mean() / max(by_spread[0], 1e-300))
+            by_spread = weights.sum(axis=1)
         known = ~np.isnan(proba)
         recorded = (labels & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        return Reading(chances, recorded, float(by_spread @ _SPREADS), differ), limits
+        c = _within(np.exp(chances @ _LOG_GRID), recorded, limits)
+        tail = 0.5 * (1.0 - self.level)
+        ends = [_within(_quantiles(chances, at), recorded, limits) for at in (tail, 1.0 - tail)]
+        narrow = ~np.isnan(c) & (allowed.sum(axis=1) == 1)  # too narrow for the grid to say more
+        low, high = np.where(narrow, np.clip(recorded, *limits), ends[0]), np.where(narrow, limits[1], ends[1])
+        return Frequency(c, np.fmin(low, c), np.fmax(high, c), _reason(by_spread, limits, there, *ends))
 
-    def _reason(self, found: Reading, limits: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
-        there = ~np.isnan(found.chances[:, 0])
-        given = limits[0] == limits[1]
-        if given.all():
-            return "given"
-        if not there.any():
-            return "no label has a recorded positive"
-        if there.sum() == 1:
-            text = "there is one label" if len(there) == 1 else "of one label only; the others say nothing of it"
-        elif found.differ < _EVIDENCE:
-            text = "about one value for all labels, as nothing shows that they differ"
-        else:
-            text = "a value for each label, drawn towards a common one; labels differ by a factor of about "
-            text += f"{np.exp(found.spread):.2f}"
-        if given.any():
-            text += "; some are given"
-        elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():
-            text += "; kept within the given limits"
-        low, high = low[there], high[there]
-        typical = np.argsort(high / low, kind="stable")[(len(low) - 1) // 2]
-        if high[typical] > _WIDE * low[typical] and not given.any():
-            between = f"between {low[typical]:.2f} and {high[typical]:.2f}"
-            text += f"; the data say little about it (it lies {between}): if you know better, say so"
-        return text
+
+def _reason(by_spread: np.ndarray, limits: np.ndarray, there: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+    """Say why labels share a value or not, by the chance of each spread between them; `there` have a positive."""
+    given = limits[0] == limits[1]
+    if given.all():
+        return "given"
+    if not there.any():
+        return "no label has a recorded positive"
+    if there.sum() == 1:
+        text = "there is one label" if len(there) == 1 else "of one label only; the others say nothing of it"
+    elif by_spread[1:].mean() / max(by_spread[0], 1e-300) < _EVIDENCE:  # Bayes factor of labels that differ
+        text = "about one value for all labels, as nothing shows that they differ"
+    else:
+        text = "a value for each label, drawn towards a common one; labels differ by a factor of about "
+        text += f"{np.exp(by_spread @ _SPREADS):.2f}"
+    if given.any():
+        text += "; some are given"
+    elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():
+        text += "; kept within the given limits"
+    low, high = low[there], high[there]
+    typical = np.argsort(high / low, kind="stable")[(len(low) - 1) // 2]
+    if high[typical] > _WIDE * low[typical] and not given.any():
+        between = f"between {low[typical]:.2f} and {high[typical]:.2f}"
+        text += f"; the data say little about it (it lies {between}): if you know better, say so"
+    return text
 
 
 def label_likelihood(y: np.ndarray, proba: np.ndarray) -> np.ndarray:

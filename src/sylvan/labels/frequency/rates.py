@@ -45,11 +45,7 @@ class OutOfBagPercentile(BaseEstimator):
         self.percentile = percentile
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label, NaN for a label that no row has, and where the percentile is 0.
-
-        Y (n, n_labels) or (n,) is 1 where a label was recorded, else 0 or NaN; `proba`, of the same shape, holds
-        probabilities by models that did not see the row. Cells with NaN are left out. X and random_state are ignored.
-        """
+        """Return c of each label, NaN if no row has it or the percentile is 0; cells with NaN in proba are left out."""
         check_number("percentile", self.percentile, 0.0, 100.0)
         recorded = read_labels(Y).recorded
         proba = check_proba("OutOfBagPercentile", proba, recorded.shape)
@@ -139,10 +135,7 @@ class TopRate(BaseEstimator):
         keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label, NaN for a label without positives.
-
-        Y (n, n_labels) is 1 where a label was recorded; `proba` holds out-of-sample probabilities. Others are ignored.
-        """
+        """Return c of each label by out-of-sample probabilities, NaN for a label without positives."""
         check_integer("min_rows", self.min_rows, 1)
         recorded = read_labels(Y).recorded
         proba = check_proba("TopRate", proba, recorded.shape)

@@ -95,11 +95,7 @@ class TIcE(BaseEstimator):
         keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label, NaN for a label that no row has.
-
-        X are features (n, n_features), NaN if missing; Y (n, n_labels) or (n,) is 1 where a label was recorded, else 0
-        or NaN; random_state is used if the constructor had none; `proba` is ignored.
-        """
+        """Return c of each label by X, NaN for a label that no row has; random_state if the constructor had none."""
         return Frequency(np.array([result.c for result in self.results(X, Y, random_state)]))
 
     def results(self, X: Any, Y: Any, random_state: Any = None) -> list[TIcEResult]:
