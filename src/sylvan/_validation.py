@@ -28,11 +28,8 @@ def keep(estimator: Any, given: Mapping[str, Any]) -> None:
 
 
 def forget(estimator: Any) -> None:
-    """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two.
-
-    That is all attributes that end with "_", and the private ones that the class lists in `_fitted_names`.
-    """
-    private = getattr(estimator, "_fitted_names", ())
+    """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two."""
+    private = getattr(estimator, "_fitted_names", ())  # what else the fit of this class leaves
     for name in [name for name in vars(estimator) if name.endswith("_") or name in private]:
         delattr(estimator, name)
 
@@ -179,10 +176,10 @@ def check_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, float]
     if len(weights) != n:
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}.")
     if not np.isfinite(weights).all():
-        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        row = int(np.argmin(np.isfinite(weights)))
         raise ValueError(f"sample_weight contains {weights[row]} in row {row}; weights must be finite.")
     if (weights < 0).any():
-        row = int(np.flatnonzero(weights < 0)[0])
+        row = int(np.argmax(weights < 0))
         raise ValueError(f"Negative values in data passed to `sample_weight`: {weights[row]} in row {row}.")
     if not (weights > 0).any():
         raise ValueError("All sample weights are zero: there is nothing to learn from.")

@@ -50,14 +50,7 @@ _WORDS = {"auroc": "AUROC", "auc": "AUC", "f1": "F1", "mcc": "MCC", "ilr": "ILR"
 
 
 def measure_name(name: object) -> str:
-    """Return the printed name of a measure or factor.
-
-    Examples
-    --------
-    >>> from sylvan.measures import measure_name
-    >>> measure_name("micro_auroc"), measure_name("hamming_loss")
-    ('micro AUROC', 'Hamming loss')
-    """
+    """Return the printed name of a measure or factor: "micro AUROC" of "micro_auroc"."""
     return " ".join(_WORDS.get(word, word) for word in str(name).split("_"))
 
 
@@ -111,8 +104,7 @@ class Measure:
 
         Parameters
         ----------
-        Y_true : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
-            0 and 1 (or booleans). One dimension means one label.
+        Y_true : array, DataFrame or sparse matrix of 0 and 1 or booleans, (n, n_labels), or (n,) for one label
         Y_score : array or DataFrame of shape (n, n_labels) or (n,)
             Probabilities; any finite scores will do for measures that use no threshold.
         threshold : float or array of shape (n_labels,), default=0.5
@@ -140,10 +132,7 @@ class Measure:
         return self._values(Y_true, Y_score, threshold)
 
     def better(self, a: Any, b: Any) -> Any:
-        """Whether `a` is strictly better than `b`, by element if they are arrays.
-
-        NaN is never better, and any number is better than NaN: NaN may stand for "no score yet".
-        """
+        """Whether `a` is strictly better than `b`, by element; any number is better than NaN ("no score yet")."""
         gain = np.greater(a, b) if self.greater_is_better else np.less(a, b)
         result = gain | (np.isnan(b) & ~np.isnan(a))
         return bool(result) if np.ndim(result) == 0 else result

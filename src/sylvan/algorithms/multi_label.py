@@ -36,18 +36,14 @@ def gcforest(
 ) -> DeepForestClassifier:  # fmt: skip
     """gcForest: a cascade on class vectors that stops when its score drops.
 
-    Defaults are those of the paper's figure: two random forests and two completely random ones, 3-fold class vectors.
-    `forests=rf_et().forests` gives the variant that the CaFE paper compares with.
+    Defaults are those of the figure of Deep forest [1]_ of `sylvan.algorithms`: two random forests and two completely
+    random ones, 3-fold class vectors. `forests=rf_et().forests` gives the variant that the CaFE paper compares with.
 
     Parameters
     ----------
     scanning : MultiGrainedScanning, tuple, int or None, default=None
         For images and sequences: layers see what forests say about windows. A tuple or int is the `shape` of
         `sylvan.cascade.scanning.MultiGrainedScanning`, which has more choices.
-
-    References
-    ----------
-    Deep forest [1]_ of `sylvan.algorithms`.
     """
     kinds, scheme = (RandomForest, RandomForest, CompletelyRandomForest, CompletelyRandomForest), folds(n_folds)
     return cascade(
@@ -67,10 +63,8 @@ def cafe(
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE: a cascade on tree embeddings.
 
-    Each forest sees X and the tree embedding of the other forest of the layer before.
-    The layer is chosen by its out-of-sample score, not by its training score as published.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    Each forest sees X and the tree embedding of the other forest of the layer before. From the CaFE paper [3]_ of
+    `sylvan.algorithms`; deviation: the best layer is that of the out-of-sample score, not of the training score.
     """
     return paired(locals(), augment=TreeEmbedding(n_components), length=BestLayer())
 
@@ -83,10 +77,7 @@ def cafe_os(
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-OS: a cascade on tree embeddings and probabilities.
 
-    Each forest sees X and the tree embedding and the probabilities of the other forest of the layer before.
-    The layer is chosen by its out-of-sample score, not by its training score as published.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    As `cafe`, but each forest sees the probabilities of the other forest of the layer before as well.
     """
     return paired(locals(), augment=Union([TreeEmbedding(n_components), OutputSpace()]), length=BestLayer())
 
@@ -133,8 +124,7 @@ def mldf(
     """MLDF: a cascade that reuses the layer before where a measure says that the new layer is not to be trusted.
 
     Layers grow until the measure, out of sample, has not gained for some layers. `thresholds_` has the confidence
-    below which each layer's probabilities are replaced by those of the layer before.
-    The variant that the iMLDF paper compares with is
+    below which each layer's probabilities are replaced by those of the layer before. The iMLDF paper compares with
     `mldf(measure, n_forests=4, n_trees=100, depth_step=None, max_layers=10)`.
 
     Parameters

@@ -23,7 +23,8 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
 
     It is meant for `GridSearchCV`, `HalvingGridSearchCV` and `RandomizedSearchCV` on the estimator of that algorithm,
     and as a start for a grid of your own. There are 6 to 24 combinations for every published algorithm, at most 24 for
-    other estimators; the values that the estimator has are among them. The how-to "Tune parameters" says which score to
+    other estimators; the values that the estimator has are among them. Every part says itself what is worth a search
+    (`search_space`; a length control also `cascade_space`). The how-to "Tune parameters" says why, and which score to
     take: recorded labels are a poor judge of hard labels.
 
     Parameters
@@ -40,23 +41,6 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
     -------
     dict of lists
         In a `Pipeline`, put the step's name in front: `{f"model__{name}": values for name, values in grid.items()}`.
-
-    Notes
-    -----
-    Every part says itself what is worth a search (`search_space`; a length control also `cascade_space`). Why these
-    parameters:
-
-    - `impute__threshold`, `impute__frequency`, `impute__threshold_on` say how many labels are imputed: what the
-      published estimate finds depends much on the data, `TopRate` is steadier.
-    - `augment` or `augment__n_components`: width of tree embeddings. A number instead of a share of the variance is
-      smaller and faster. `augment__n_interactions`: number of rules.
-    - `forests`: leaves of one row or of five (small leaves for many rows and clean labels, large ones for noise), and
-      the features that a node draws where there is little else to choose. The list is replaced as a whole: its forests
-      have no names. Trees are not searched: more of them hardly ever harm, they cost.
-    - `max_layers`, `length`, `length__n`: how deep the cascade grows; where it is told to stop by its own score, how
-      patient it is. `cumulative`: whether layers see the features of all layers before.
-    - Of pairs: `pair_features` is what forests see of a pair; `lam`, whether trees have learned weights (infinity:
-      equal ones); `min_samples_split`, the smallest node that is split.
 
     Examples
     --------

@@ -85,18 +85,15 @@ def lcforest(
     n_trees: int = 200, *, max_layers: int = 10, n_folds: int = 5, threshold: float = 0.4, scoring: Any = "micro_auroc",
     n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
-    """LCForest: labels that all forests agree on are imputed until each label has enough.
+    """LCForest: labels that all forests agree on are imputed until each label has as many as TIcE estimates.
 
-    The number of positives of each label is estimated by TIcE.
+    From the LCForest paper [2]_ of `sylvan.algorithms`. Deviation: labels are predicted at 0.5, not by the largest
+    class.
 
     Parameters
     ----------
     threshold : float, default=0.4
         Probability that every forest must give to a label.
-
-    References
-    ----------
-    LCForest paper [2]_ of `sylvan.algorithms`. Deviation: labels are predicted at 0.5, not by the largest class.
     """
     kinds, scheme = (RandomForest, CompletelyRandomForest), folds(n_folds)
     return cascade(
@@ -117,9 +114,7 @@ def slcforest(
     """SLCForest: a cascade on probabilities that imputes the best ranked labels, up to an estimated number.
 
     See `sylvan.labels.impute.StrictLabelComplement`. The best layer from the second on is kept: layer 1 is the plain
-    forests.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    forests. From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
     impute = StrictLabelComplement(frequency, threshold=threshold, threshold_on=threshold_on)
     return paired(locals(), augment=OutputSpace(), impute=impute, length=BestLayer(first=2))
@@ -134,9 +129,7 @@ def flaforest(
     """FLAForest: a cascade on probabilities that imputes labels above a threshold of their own.
 
     See `sylvan.labels.impute.FluidLabelAddition`. The best layer from the second on is kept: layer 1 is the plain
-    forests.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    forests. From the CaFE paper [3]_ of `sylvan.algorithms`.
     """
     impute = FluidLabelAddition(frequency, threshold=threshold)
     return paired(locals(), augment=OutputSpace(), impute=impute, length=BestLayer(first=2))
@@ -150,9 +143,8 @@ def cafe_slc(
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-SLC: tree embeddings and probabilities, and the best ranked labels imputed up to an estimated number.
 
-    See `sylvan.cascade.augment.TreeEmbedding` and `sylvan.labels.impute.StrictLabelComplement`.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`; see `sylvan.cascade.augment.TreeEmbedding` and
+    `sylvan.labels.impute.StrictLabelComplement`.
     """
     augment = Union([TreeEmbedding(n_components), OutputSpace()])
     impute = StrictLabelComplement(frequency, threshold=threshold, threshold_on=threshold_on)
@@ -167,9 +159,8 @@ def cafe_fla(
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-FLA: tree embeddings and probabilities, and labels above a threshold of their own imputed.
 
-    See `sylvan.cascade.augment.TreeEmbedding` and `sylvan.labels.impute.FluidLabelAddition`.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    From the CaFE paper [3]_ of `sylvan.algorithms`; see `sylvan.cascade.augment.TreeEmbedding` and
+    `sylvan.labels.impute.FluidLabelAddition`.
     """
     augment = Union([TreeEmbedding(n_components), OutputSpace()])
     impute = FluidLabelAddition(frequency, threshold=threshold)

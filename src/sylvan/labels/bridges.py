@@ -1,7 +1,6 @@
 """Lists of labels become tables and back, and results go to cleanlab (which is not imported) and come back."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,18 +61,10 @@ def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any
         raise ValueError(f"{error} {text}") from None
     out = np.empty(len(rows), dtype=object)
     names = list(columns)
-    out[:] = [[names[label] for label in row] for row in _positives(targets.recorded)]
+    out[:] = [[names[label] for label in np.flatnonzero(row)] for row in targets.recorded]
     if targets.unknown is not None:
         out[targets.unknown.all(axis=1)] = None
     return pd.Series(out, index=rows)
-
-
-def _positives(table: np.ndarray) -> list[list[int]]:
-    """Return the column numbers of each row's true cells."""
-    row_of, label_of = np.nonzero(table)
-    flat = label_of.tolist()
-    ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(table)))]).tolist()
-    return [flat[a:b] for a, b in pairwise(ends)]
 
 
 def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
@@ -116,7 +107,7 @@ def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     recorded, form = _recorded_labels(model, Y)
     labels: Any
     if form.has_labels:
-        labels = _positives(recorded)
+        labels = [np.flatnonzero(row).tolist() for row in recorded]
     else:
         labels = recorded.argmax(axis=1) if form.has_many_classes else recorded[:, -1].astype(np.int64)
     return {"labels": labels, "pred_probs": np.clip(_out_of_sample(model), 0.0, 1.0)}  # sums may be rounded above 1

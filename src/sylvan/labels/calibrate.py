@@ -89,6 +89,7 @@ class Calibration(BaseEstimator):
         interval : (low, high), each (n_labels,) or number, default=None
             Where c of each label lies; low and high are equal where it is known. None: it may be anywhere.
         """
+        own = check_number("own_share", self.own_share, 0.0, 1.0)
         towards = check_number("towards_mcc", self.towards_mcc, 0.0, 1.0)
         recorded, proba = np.asarray(recorded, dtype=bool), np.asarray(proba, dtype=float)
         shape = recorded.shape
@@ -98,7 +99,10 @@ class Calibration(BaseEstimator):
         if proba.shape != shape or not np.isfinite(proba).all():
             raise ValueError(f"proba must be finite and have the shape of recorded, {shape}; it has {proba.shape}.")
         low, high = (0.0, 1.0) if interval is None else interval
-        self.frequency_ = np.clip(self._drawn_together(c, recorded.sum(axis=0)), low, high)
+        drawn, n_recorded = c, recorded.sum(axis=0)
+        if n_recorded.any():  # towards the mean of all labels, which count by their positives
+            drawn = np.exp(own * np.log(c) + (1.0 - own) * np.average(np.log(c), weights=n_recorded))
+        self.frequency_ = np.clip(drawn, low, high)
         z = self._logit(proba)
         self.means_ = z.mean(axis=0)
         n_rows, wanted = len(recorded), max(_MOST_CELLS // shape[1], _FEWEST_ROWS)
@@ -120,13 +124,6 @@ class Calibration(BaseEstimator):
             require(all(0.0 < slope <= _SLOPES[1] for slope in (self.slope_, self.rate_slope_)), "Slopes are wild.")
             check_array("frequency_", self.frequency_, float, (None,), _TINY, 1.0)
             check_array("means_", self.means_, float, self.frequency_.shape, -1.0 / _TINY**2, 1.0 / _TINY**2)
-
-    def _drawn_together(self, c: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
-        """Return c between that of each label and the mean of all, in which labels count by their positives."""
-        share = check_number("own_share", self.own_share, 0.0, 1.0)
-        if not n_recorded.any():
-            return c
-        return np.exp(share * np.log(c) + (1.0 - share) * np.average(np.log(c), weights=n_recorded))
 
     def transform(self, proba: Any) -> np.ndarray:
         """Return P(present | x) of probabilities (n, n_labels) that labels are recorded."""

@@ -1,6 +1,5 @@
 """What the exchangeable parts about labels promise."""
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,14 +29,9 @@ class LabelImputer(Protocol):
     imputes: bool
 
     def begin(
-        self,
-        X: Any,
-        recorded: np.ndarray,
-        candidates: np.ndarray | None = None,
-        random_state: Any = None,
-        label_names: Sequence[Any] | None = None,
+        self, X: Any, recorded: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
     ) -> LabelState:
-        """Return the state before layer 1."""
+        """Return the state before layer 1; `candidates` are cells that may be positive, None for all zeros."""
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Return the state after a layer with out-of-sample probabilities (n_forests, n, n_labels)."""

@@ -101,10 +101,10 @@ def doubt_missing_at_random(model: Any) -> list[str]:
 
 
 def expect_labels(proba: np.ndarray, recorded: np.ndarray, n_bins: int = 20) -> np.ndarray:
-    """Return how many recorded labels (0 to 1) each cell should have, from probabilities of any scale.
+    """Return how many recorded labels (0 to 1) each cell should have.
 
-    Models that impute are trained on more labels than were recorded, and forests are unsure of what is certain. So
-    probabilities are scaled, label by label and in bins of similar ones, to the number of labels recorded there.
+    Models that impute learn more labels than were recorded, and forests are unsure of what is certain. So probabilities
+    are scaled, label by label and in bins of similar ones, to the number of labels recorded there.
     """
     n_labels = recorded.shape[1]
     bins = np.minimum(np.sqrt(np.clip(proba, 0.0, 1.0)) * n_bins, n_bins - 1).astype(np.intp)  # finer where rare

@@ -152,21 +152,15 @@ class LabelState:
     def start(
         cls, recorded: np.ndarray, candidates: np.ndarray | None = None, label_names: Sequence[Any] | None = None
     ) -> "LabelState":
-        """Return the state before layer 1: all zeros are candidates by default, nothing is imputed.
-
-        A label without a positive, or without a candidate, is inactive.
-        """
+        """Return the state before layer 1: nothing is imputed; `candidates` are all zeros unless others are named."""
         recorded = np.array(recorded, dtype=bool)
         candidates = ~recorded if candidates is None else np.asarray(candidates, dtype=bool) & ~recorded
-        active = np.logical_and(recorded.any(axis=0), candidates.any(axis=0))
+        active = np.logical_and(recorded.any(axis=0), candidates.any(axis=0))  # there is something to learn and impute
         since = np.zeros(recorded.shape, np.int16)
         return cls(recorded, recorded, candidates, since, active, label_names=label_names)
 
     def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
-        """Return the state after a layer: `imputed` cells become 1, as far as they are candidates.
-
-        Recorded positives stay whatever an imputer says.
-        """
+        """Return the state after a layer: `imputed` candidates become 1, and recorded positives stay in any case."""
         imputed = imputed & self.candidates
         layer = self.layer + 1
         since = np.where(imputed & (self.since == 0), np.int16(layer), self.since)

@@ -25,10 +25,7 @@ def list_cells(
     min_proba: float | None = None,
     max_per_label: int | None = None,
 ) -> pd.DataFrame:
-    """List cells by falling probability; of equal ones the first row, then the first label.
-
-    `since` is the layer at which a cell was first imputed, 0 if it was not.
-    """
+    """List cells by falling probability, equal ones by row and label; `since` is the layer that first imputed each."""
     if min_proba is not None:
         wanted = wanted & (probability >= check_number("min_proba", min_proba, 0.0, 1.0))
     row, label = np.nonzero(wanted)

@@ -28,14 +28,11 @@ _UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
 
 @stored("LabelClasses")
 class LabelClasses(list[np.ndarray]):
-    """The classes of each label, 0 and 1: a list of arrays, as scikit-learn's multi-label classifiers have it.
-
-    Where probabilities are one array, `cross_val_predict` asks for the shape of the classes, which a list has not.
-    """
+    """The classes of each label, 0 and 1: a list of arrays, as scikit-learn's multi-label classifiers have it."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of labels, and of classes of each."""
+        """Number of labels, and of classes of each: `cross_val_predict` asks for it if probabilities are one array."""
         return len(self), 2
 
     def _check_stored(self) -> None:
@@ -249,11 +246,9 @@ def complete_targets(y: Any) -> Targets:
 
 def read_labels(y: Any) -> Targets:
     """Read a table of labels, or one label as (n,) of 0/1 (never classes); unknown cells count as not recorded."""
-    if not sparse.issparse(y):
-        if not isinstance(y, pd.DataFrame):
-            y = np.asarray(y)
-        if y.ndim == 1:
-            y = y[:, None]
+    if not sparse.issparse(y) and not isinstance(y, pd.DataFrame):
+        y = np.asarray(y)
+        y = y[:, None] if y.ndim == 1 else y
     targets = read_targets(y)
     if not targets.form.has_labels:
         raise ValueError("Y must hold 0, 1 and NaN only: a table of labels, not classes.")

@@ -159,10 +159,7 @@ def tice(X: Any, s: Any, **parameters: Any) -> TIcEResult:
 
 
 def _bin_columns(X: Any, n_bins: int, scale: bool, names: np.ndarray | None) -> np.ndarray:
-    """Return features as bins of equal width, (n_features, n) uint8, without those that have one bin only.
-
-    Missing values have the code `n_bins`. Columns are made dense block by block.
-    """
+    """Return features as bins of equal width, (n_features, n) uint8, `n_bins` if missing; not those of one bin only."""
     n, d = X.shape
     X = X.tocsc() if sparse.issparse(X) else X
     codes = np.empty((d, n), np.uint8)

@@ -49,18 +49,14 @@ class FrequencyImputer(BaseEstimator):
         return self._published if self.frequency is None else self.frequency
 
     def _estimate(self, state: LabelState, **given: Any) -> LabelState:
-        """Return the state with c and the number of positives it implies.
-
-        That is recorded positives / c, at least the recorded ones and at most all cells that can be positive.
-        Labels without a usable estimate become inactive.
-        """
+        """Return the state with c and the bound it implies; labels without a usable estimate become inactive."""
         state = state.estimated(self._estimator, **given)
         assert state.frequency is not None
         c, usable = state.frequency.value, state.frequency.usable
         n_recorded = state.recorded.sum(axis=0)
         most = n_recorded + state.candidates.sum(axis=0)
-        implied = np.divide(n_recorded, c, out=np.full(len(c), np.nan), where=usable)
-        bound = np.where(usable, np.clip(implied, n_recorded, most), n_recorded)
+        implied = np.divide(n_recorded, c, out=n_recorded.astype(float), where=usable)
+        bound = np.clip(implied, n_recorded, most)
         return self._settle(replace(state, bound=bound, active=state.active & usable))
 
     def _settle(self, state: LabelState) -> LabelState:
@@ -73,7 +69,8 @@ class LabelComplement(FrequencyImputer):
     """Impute the cells to which every forest gives at least the threshold, until a label has enough positives.
 
     The number of positives that a label should have is u = recorded positives / c. A label that has reached it is
-    flagged and keeps its column from then on; the last step before that may overshoot u, by design.
+    flagged and keeps its column from then on; the last step before that may overshoot u, by design. LCForest paper,
+    Eqs. 1-3.
 
     Parameters
     ----------
@@ -81,10 +78,6 @@ class LabelComplement(FrequencyImputer):
         Estimates c of each label; None: `TIcE(min_t=5)`, the paper's setting.
     threshold : float, default=0.4
         θ of Eq. 3.
-
-    References
-    ----------
-    LCForest paper, Eqs. 1-3.
 
     Examples
     --------
@@ -128,7 +121,8 @@ class StrictLabelComplement(FrequencyImputer):
     After each layer, unrecorded cells with p > threshold are candidates, where p is the mean out-of-sample probability
     of the layer's forests. The best ranked are imputed as long as recorded and imputed positives do not exceed the
     bound u = floor(recorded positives / c); c is estimated once, from layer 1. A label that reaches its bound is
-    frozen. Labels are imputed anew after each layer: a cell that lost its probability is dropped again.
+    frozen. Labels are imputed anew after each layer: a cell that lost its probability is dropped again. CaFE paper,
+    Eqs. 1, 4 and 6-8; Eq. 7 is read as a floor and Eq. 8 as p > θ, as in the authors' source.
 
     Parameters
     ----------
@@ -138,10 +132,6 @@ class StrictLabelComplement(FrequencyImputer):
         θ of Eq. 8.
     threshold_on : "proba" or "scaled", default="proba"
         What is compared with the threshold: p, as Eq. 8 says, or p / c (at most 1), as the published runs did.
-
-    References
-    ----------
-    CaFE paper, Eqs. 1, 4 and 6-8. Eq. 7 is read as a floor and Eq. 8 as p > θ, as in the authors' source.
 
     Examples
     --------
@@ -202,7 +192,7 @@ class FluidLabelAddition(FrequencyImputer):
 
     p is the mean out-of-sample probability of the layer's forests and c, estimated anew in each layer, is what p
     reaches on recorded positives. There is no bound and no label is frozen; one for which c comes out as 0 is left
-    alone from then on.
+    alone from then on. CaFE paper, Eqs. 1, 4 and 9; Eq. 9 is read as p > θ c, as in the authors' source.
 
     Parameters
     ----------
@@ -211,10 +201,6 @@ class FluidLabelAddition(FrequencyImputer):
         probabilities (`TIcE`, `KnownFrequency`) is asked once.
     threshold : float, default=0.5
         θ of Eq. 9.
-
-    References
-    ----------
-    CaFE paper, Eqs. 1, 4 and 9; Eq. 9 is read as p > θ c, as in the authors' source.
 
     Examples
     --------
