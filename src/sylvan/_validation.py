@@ -99,8 +99,7 @@ def _name_bad_columns(X: pd.DataFrame) -> None:
 def _name_infinite_column(estimator: Any, X: Any) -> None:
     """Raise an error that names the first column with an infinite value."""
     if sparse.issparse(X):
-        infinite = np.isinf(X.data)
-        columns = X.tocoo().col[infinite] if infinite.any() else np.empty(0, int)
+        columns = X.tocoo().col[np.isinf(X.data)]
     else:
         columns = np.flatnonzero(np.isinf(X).any(axis=0))
     if len(columns):
@@ -121,10 +120,7 @@ def _is_plain(estimator: Any, X: Any) -> bool:
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Return X as a C- or F-contiguous float array, or a CSR matrix; NaN stands for a missing value.
-
-    Keeps `n_features_in_` and `feature_names_in_` as scikit-learn does.
-    """
+    """Return X as a C- or F-contiguous float array or a CSR matrix, NaN if missing; keep names as scikit-learn does."""
     if not reset and _is_plain(estimator, X):
         return X
     if isinstance(X, pd.DataFrame):

@@ -83,8 +83,7 @@ def _estimator_of(algorithm: Any) -> Any:
 def _with(own: Any, *others: Any) -> list[Any]:
     """Return a value and those of the others that differ from it, ascending if they are all numbers."""
     values = [own, *(other for other in others if other != own)]
-    plain = all(isinstance(value, (int, float)) for value in values)
-    return sorted(values) if plain else values
+    return sorted(values) if all(isinstance(value, (int, float)) for value in values) else values
 
 
 def _of_cascade(model: DeepForestClassifier, decisions: bool) -> Iterator[tuple[str, list[Any]]]:
@@ -117,8 +116,7 @@ def _forests(model: DeepForestClassifier) -> list[Any]:
     """Return lists of forests that differ in one setting or two."""
     found = [list(model.forests)]
     alone = model.augment is None and not list(_of_part("impute", model.impute))
-    shares = (None, "other") if alone else (None,)  # with one layer there is nothing else to search
-    for share in shares:
+    for share in (None, "other") if alone else (None,):  # with one layer there is nothing else to search
         for leaf in (None, *((1, 2, 5, 10) if alone else (1, 5))):
             other = [_changed(forest, leaf, share) for forest in model.forests]
             if all(repr(other) != repr(known) for known in found):

@@ -53,10 +53,7 @@ class Calibrator(Protocol):
     threshold_: float
 
     def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, interval: Any) -> "Calibrator":
-        """Learn from recorded labels, out-of-sample probabilities and P(recorded | present) of each label.
-
-        `interval` is (low, high) of that frequency, or None.
-        """
+        """Learn from recorded labels, out-of-sample probabilities, c of each label, and (low, high) of it or None."""
 
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return (n, n_labels) P(present | x); a label is predicted where it is greater than `threshold_`."""

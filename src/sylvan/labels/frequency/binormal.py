@@ -145,10 +145,7 @@ def _reason(by_spread: np.ndarray, limits: np.ndarray, there: np.ndarray, low: n
 
 
 def label_likelihood(y: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """Return the log likelihood of each c of the grid (step 1), -inf where it cannot be: everywhere without a positive.
-
-    Cells of one probability count as their mean each.
-    """
+    """Return the log likelihood of each c of the grid (step 1), -inf where it cannot be (all, without a positive)."""
     out = np.full(len(_GRID), -np.inf)
     there = ~np.isnan(proba)
     y, proba, n = y[there].astype(float), proba[there], int(there.sum())
@@ -156,7 +153,7 @@ def label_likelihood(y: np.ndarray, proba: np.ndarray) -> np.ndarray:
         return out
     order = np.argsort(-proba, kind="stable")
     _, group, sizes = np.unique(-proba[order], return_inverse=True, return_counts=True)
-    share = np.bincount(group, y[order]) / sizes
+    share = np.bincount(group, y[order]) / sizes  # cells of one probability count as their mean each
     edges = np.unique(np.rint(n * np.linspace(0.0, 1.0, _N_BINS + 1) ** 2).astype(np.int64))  # finer at the top
     recorded = np.add.reduceat(share[group], edges[:-1])
     bins = np.diff(edges).astype(float)
