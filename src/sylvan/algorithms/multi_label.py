@@ -77,7 +77,7 @@ def cafe_os(
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-OS: a cascade on tree embeddings and probabilities.
 
-    As `cafe`, but each forest sees the probabilities of the other forest of the layer before as well.
+    As `cafe`, and from the same paper, but each forest also sees the probabilities of the other of the layer before.
     """
     return paired(locals(), augment=Union([TreeEmbedding(n_components), OutputSpace()]), length=BestLayer())
 

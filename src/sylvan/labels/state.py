@@ -1,6 +1,6 @@
 """What is known of the labels between two layers, and how often positives are recorded: values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -43,10 +43,10 @@ class Frequency(NamedTuple):
         """Labels whose frequency is known rather than estimated, (n_labels,) bool."""
         return np.zeros(len(self.value), dtype=bool) if self.low is None else self.low == self.high
 
-    def changed(self, change: Callable[[np.ndarray], np.ndarray]) -> "Frequency":
-        """Return it with other arrays of values, low and high ends."""
-        low, high = (None if ends is None else change(ends) for ends in (self.low, self.high))
-        return Frequency(change(self.value), low, high, self.reason)
+    def where(self, may_miss: np.ndarray) -> "Frequency":
+        """Return it with c = 1 for the other labels."""
+        low, high = (None if ends is None else np.where(may_miss, ends, 1.0) for ends in (self.low, self.high))
+        return Frequency(np.where(may_miss, self.value, 1.0), low, high, self.reason)
 
 
 @stored("LabelCounts")
@@ -184,7 +184,8 @@ class LabelState:
         found = estimator.estimate(X, labels, **given)
         if not isinstance(found, Frequency):
             raise TypeError(f"{type(estimator).__name__}.estimate must return a sylvan.labels.state.Frequency.")
-        return replace(self, frequency=found.changed(lambda values: np.array(values, dtype=float)))
+        low, high = (None if ends is None else np.array(ends, dtype=float) for ends in (found.low, found.high))
+        return replace(self, frequency=Frequency(np.array(found.value, dtype=float), low, high, found.reason))
 
     @property
     def imputed(self) -> np.ndarray:

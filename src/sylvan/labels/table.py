@@ -270,9 +270,6 @@ def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "au
     return WeakLabels(targets, targets.recorded, targets.candidates(trust_zeros, unknown_label))
 
 
-# --------------------------------------------------------------------------------------------------- forms of cells
-
-
 def lists_labels(y: Any) -> bool:
     """Say whether rows list the names of their labels, which numpy would turn into nonsense.
 

@@ -75,7 +75,7 @@ class KeepLabels(BaseEstimator):
                 f"{share[at]:.0%} of the rows have it on record. The frequency cannot be less than that.",
                 FrequencyWarning,
             )
-        return replace(state, frequency=state.frequency.changed(lambda values: np.where(may_miss, values, 1.0)))
+        return replace(state, frequency=state.frequency.where(may_miss))
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the estimated frequency, 1 where there is none."""
