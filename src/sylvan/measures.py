@@ -139,7 +139,7 @@ class Measure:
         return self._values(Y_true, Y_score, threshold)
 
     def better(self, a: Any, b: Any) -> Any:
-        """Whether `a` is strictly better than `b`, by element; numbers are better than NaN ("no score yet"), NaN never."""
+        """Whether `a` is strictly better than `b`, by element; NaN ("no score yet") never is, any number beats it."""
         gain = np.greater(a, b) if self.greater_is_better else np.less(a, b)
         result = gain | (np.isnan(b) & ~np.isnan(a))
         return bool(result) if np.ndim(result) == 0 else result

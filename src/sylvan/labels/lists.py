@@ -71,9 +71,8 @@ def labels_from_lists(
     if (at < 0).any():
         wrong = int(np.argmax(at < 0))
         row = names[row_of[int(np.argmax(codes == wrong))]]
-        raise ValueError(
-            f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{hint(found[wrong], columns)}"
-        )
+        meant = hint(found[wrong], columns)
+        raise ValueError(f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{meant}")
     table = np.zeros((len(rows), len(columns)), np.float64 if unknown.any() else np.int64)
     table[row_of, at[codes]] = 1
     if unknown.any():

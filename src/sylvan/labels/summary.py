@@ -56,11 +56,10 @@ def describe(
     form: TargetForm, counts: LabelCounts, grown: Grown, n_rows: int, n_open: int, n_suggested: int
 ) -> list[str]:
     """Return the sentences of a summary; `n_open` cells may be positive although they are not recorded."""
-    n_labels = form.n_labels
     what = "classes" if form.has_many_classes else "two classes"
     if form.has_labels:
-        what = "labels" if n_labels > 1 else "label"
-    count = "" if form.has_two_classes else f"{n_labels} "
+        what = "labels" if form.n_labels > 1 else "label"
+    count = "" if form.has_two_classes else f"{form.n_labels} "
     notes = [f"{n_rows} rows, {grown.n_features} features, {count}{what}.", _layers(grown)]
     if form.has_many_classes:
         return [*notes, "The most probable class is predicted."]
