@@ -28,11 +28,8 @@ def keep(estimator: Any, given: Mapping[str, Any]) -> None:
 
 
 def forget(estimator: Any) -> None:
-    """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two.
-
-    That is all attributes that end with "_", and the private ones that the class lists in `_fitted_names`.
-    """
-    private = getattr(estimator, "_fitted_names", ())
+    """Drop what an earlier fit left, so that a fit that fails or is interrupted leaves no mixture of the two."""
+    private = getattr(estimator, "_fitted_names", ())  # what else the fit of this class leaves
     for name in [name for name in vars(estimator) if name.endswith("_") or name in private]:
         delattr(estimator, name)
 
@@ -76,13 +73,18 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     return value
 
 
+def column_name(number: int, names: Any) -> str:
+    """Return what messages call a column, with or without names."""
+    return f"column {number}" if names is None else f"column {names[number]!r}"
+
+
 def _name_bad_columns(X: pd.DataFrame) -> None:
     """Raise an error that names the columns of a table that are not numbers."""
     bad = []
     for name, column in X.items():
         if isinstance(column.dtype, pd.CategoricalDtype) or getattr(column.dtype, "kind", "O") in "mM":
             bad.append(name)
-        elif not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)):
+        elif not pd.api.types.is_numeric_dtype(column.dtype):  # truth values are
             try:
                 column.to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError):
@@ -97,14 +99,11 @@ def _name_bad_columns(X: pd.DataFrame) -> None:
 def _name_infinite_column(estimator: Any, X: Any) -> None:
     """Raise an error that names the first column with an infinite value."""
     if sparse.issparse(X):
-        infinite = np.isinf(X.data)
-        columns = X.tocoo().col[infinite] if infinite.any() else np.empty(0, int)
+        columns = X.tocoo().col[np.isinf(X.data)]
     else:
         columns = np.flatnonzero(np.isinf(X).any(axis=0))
     if len(columns):
-        column = int(np.min(columns))
-        names = getattr(estimator, "feature_names_in_", None)
-        name = f"column {column}" if names is None else f"column {names[column]!r}"
+        name = column_name(int(np.min(columns)), getattr(estimator, "feature_names_in_", None))
         raise ValueError(
             f"Input X contains infinity or a value too large for its dtype in {name}. Replace it by a large finite "
             "number, or by NaN if the value is unknown."
@@ -113,23 +112,15 @@ def _name_infinite_column(estimator: Any, X: Any) -> None:
 
 def _is_plain(estimator: Any, X: Any) -> bool:
     """Say whether X is a float array without infinities that fits the estimator: it needs no further look."""
-    if not (
-        type(X) is np.ndarray
-        and X.dtype in (np.float64, np.float32)
-        and X.ndim == 2
-        and X.shape[0] > 0
-        and X.shape[1] == estimator.n_features_in_
-        and not hasattr(estimator, "feature_names_in_")
-    ):
+    if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or X.ndim != 2 or not len(X):
+        return False
+    if X.shape[1] != estimator.n_features_in_ or hasattr(estimator, "feature_names_in_"):
         return False
     return bool(np.isfinite(X.max()) and np.isfinite(X.min())) or not np.isinf(X).any()
 
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Return X as a C- or F-contiguous float array, or a CSR matrix; NaN stands for a missing value.
-
-    Keeps `n_features_in_` and `feature_names_in_` as scikit-learn does.
-    """
+    """Return X as a C- or F-contiguous float array or a CSR matrix, NaN if missing; keep names as scikit-learn does."""
     if not reset and _is_plain(estimator, X):
         return X
     if isinstance(X, pd.DataFrame):
@@ -137,14 +128,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Any:
         if not all(isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in X.dtypes):  # pd.NA becomes NaN
             columns = [column.to_numpy(dtype=float, na_value=np.nan) for _, column in X.items()]
             X = pd.DataFrame(np.column_stack(columns), index=X.index, columns=X.columns)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-    )
+    kinds = [np.float64, np.float32]
+    X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
     values = X.data if sparse.issparse(X) else X
     # NaN and infinities show in the extremes, which need no temporary array.
     if values.size and not (np.isfinite(values.max()) and np.isfinite(values.min())):
@@ -187,10 +172,10 @@ def check_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, float]
     if len(weights) != n:
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}.")
     if not np.isfinite(weights).all():
-        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        row = int(np.argmin(np.isfinite(weights)))
         raise ValueError(f"sample_weight contains {weights[row]} in row {row}; weights must be finite.")
     if (weights < 0).any():
-        row = int(np.flatnonzero(weights < 0)[0])
+        row = int(np.argmax(weights < 0))
         raise ValueError(f"Negative values in data passed to `sample_weight`: {weights[row]} in row {row}.")
     if not (weights > 0).any():
         raise ValueError("All sample weights are zero: there is nothing to learn from.")
@@ -203,10 +188,8 @@ def check_weights(sample_weight: Any, n: int) -> tuple[np.ndarray | None, float]
 def check_proba(name: str, proba: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return out-of-sample probabilities of the shape of Y; `name` is who asks."""
     if proba is None:
-        raise ValueError(
-            f"{name} needs out-of-sample probabilities: pass proba of shape (n, n_labels), for example "
-            "oos_proba_ of a fitted forest."
-        )
+        wanted = "pass proba of shape (n, n_labels), for example oos_proba_ of a fitted forest"
+        raise ValueError(f"{name} needs out-of-sample probabilities: {wanted}.")
     proba = np.asarray(proba, dtype=np.float64)
     if proba.ndim == 1:
         proba = proba[:, None]
@@ -253,16 +236,8 @@ def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_
     """Warn of features that are probably none, in time O(n (d + n_labels)).
 
     These are copies of a label, or of its opposite, in any two numbers (if five rows at least have the label, and five
-    do not); and whole numbers beyond 2**53, of which floats lose the last digits: ids and hashes.
-
-    Parameters
-    ----------
-    X : float array or sparse matrix of shape (n, d)
-    names : sequence or None
-        Names of the features; None: their numbers.
-    Y : array of shape (n, n_labels)
-        1 and 0 (or True and False), NaN where unknown.
-    label_names : sequence
+    do not); and whole numbers beyond 2**53, of which floats lose the last digits: ids and hashes. X (n, d) is dense or
+    sparse, features without names are called by their numbers, and Y (n, n_labels) is NaN where unknown.
     """
     names = range(X.shape[1]) if names is None else names
     X = sparse.csc_array(X, copy=True) if sparse.issparse(X) else np.asarray(X)

@@ -22,11 +22,10 @@ micro_f1                pooled ↑ as macro_f1, on the pooled cells
 micro_mcc               pooled ↑ as macro_mcc, on the pooled cells
 ======================= ====== = ==========================================================================
 
-`macro_auc`, the usual name of `macro_auroc` in multi-label papers, is a second name of the same object.
-
-Values equal scikit-learn's where it has the measure, but for three degenerate cases: a label with one class
-is left out of the macro means of ranking measures (NaN if none is left), `micro_average_precision` of one
-class is NaN, and `coverage` is `(coverage_error - 1) / n_labels` on rows with positives. No measure warns.
+`macro_auc`, the usual name of `macro_auroc` in multi-label papers, is a second name of the same object. Values equal
+scikit-learn's where it has the measure, but for three cases: a label with one class is left out of the macro means of
+ranking measures (NaN if none is left), `micro_average_precision` of one class is NaN, and `coverage` is
+`(coverage_error - 1) / n_labels` on rows with positives. No measure warns.
 
 References
 ----------
@@ -37,7 +36,7 @@ References
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +46,6 @@ from sylvan.io import stored_values
 from sylvan.labels.table import read_labels
 
 Array = NDArray[Any]
-
-
 _WORDS = {word.lower(): word for word in ("AUROC", "AUC", "F1", "MCC", "ILR", "Hamming", "Brier")}
 
 
@@ -72,12 +69,10 @@ class Measure:
 
     Parameters
     ----------
-    name : str
-        Name, as `get_measure` understands it.
+    name : str, as `get_measure` understands it
     kind : {"row", "label", "pooled"}
         What one value of the measure belongs to: a row, a label, or all cells together.
     greater_is_better : bool
-        Direction.
     uses_threshold : bool
         Whether the measure looks at hard labels (`score > threshold`) and not at the scores themselves.
     compute : callable
@@ -116,8 +111,7 @@ class Measure:
 
         Parameters
         ----------
-        Y_true : array, DataFrame or sparse matrix of shape (n, n_labels) or (n,)
-            0 and 1 (or booleans). One dimension means one label.
+        Y_true : array, DataFrame or sparse matrix of 0 and 1 or booleans, (n, n_labels), or (n,) for one label
         Y_score : array or DataFrame of shape (n, n_labels) or (n,)
             Probabilities; any finite scores will do for measures that use no threshold.
         threshold : float or array of shape (n_labels,), default=0.5
@@ -144,15 +138,8 @@ class Measure:
             raise ValueError(f"{self.name} pools all cells into one value and has no vector form")
         return self._values(Y_true, Y_score, threshold)
 
-    @overload
-    def better(self, a: float, b: float) -> bool: ...
-    @overload
-    def better(self, a: Array, b: Array) -> Array: ...
     def better(self, a: Any, b: Any) -> Any:
-        """Whether `a` is strictly better than `b`, by element if they are arrays.
-
-        NaN is never better, and any number is better than NaN: NaN may stand for "no score yet".
-        """
+        """Whether `a` is strictly better than `b`, by element; NaN ("no score yet") never is, any number beats it."""
         gain = np.greater(a, b) if self.greater_is_better else np.less(a, b)
         result = gain | (np.isnan(b) & ~np.isnan(a))
         return bool(result) if np.ndim(result) == 0 else result
@@ -160,9 +147,9 @@ class Measure:
     def scorer(self, *, threshold: float = 0.5) -> Callable[[Any, Any, Any], float]:
         """Scorer for scikit-learn's model selection: `scorer(estimator, X, y)`, negated for a loss; can be pickled.
 
-        `predict_proba` of the estimator must return one array, `(n, n_labels)` if `y` is multi-label. If `y` holds
-        classes, they become one-hot labels in the order of `estimator.classes_`, two classes a single label (is it the
-        second?). A class that the estimator has never seen leaves a row without positives.
+        `predict_proba` of the estimator must return one array, `(n, n_labels)` if `y` is multi-label. Classes become
+        one-hot labels in the order of `estimator.classes_`, two classes a single label (is it the second?). A class
+        that the estimator has never seen leaves a row without positives.
 
         Examples
         --------
@@ -230,44 +217,30 @@ def get_measure(measure: str | Measure) -> Measure:
 
 
 def _truth_and_scores(Y_true: Any, Y_score: Any) -> tuple[Array, Array]:
-    Y, S = _read_truth(Y_true), _scores(Y_score)
+    """Return labels as booleans and scores as floats, both (n, n_labels); unknown labels are refused."""
+    Y, S = read_labels(Y_true).complete().recorded, np.asarray(Y_score)
+    if S.ndim not in (1, 2) or S.size == 0:
+        raise ValueError(f"Y_score must be a non-empty (n, n_labels) or (n,) array, got shape {S.shape}")
+    S = S.reshape(len(S), -1).astype(np.float64)
     if Y.shape != S.shape:
-        raise ValueError(
-            f"Y_true has shape {np.shape(Y_true)} but Y_score has shape {np.shape(Y_score)}; they must match"
-        )
+        shapes = f"Y_true has shape {np.shape(Y_true)} but Y_score has shape {np.shape(Y_score)}"
+        raise ValueError(f"{shapes}; they must match")
     if not np.isfinite(S).all():
         row, column = np.argwhere(~np.isfinite(S))[0]
         raise ValueError(f"Y_score must be finite, but is {S[row, column]} in row {row}, column {column}")
     return Y, S
 
 
-def _read_truth(Y_true: Any) -> Array:
-    """Return 0/1 labels of any form as booleans (n, n_labels); unknown cells are refused."""
-    return read_labels(Y_true).complete().recorded
-
-
-def _scores(Y_score: Any) -> Array:
-    scores = np.asarray(Y_score)
-    if scores.ndim not in (1, 2) or scores.size == 0:
-        raise ValueError(f"Y_score must be a non-empty (n, n_labels) or (n,) array, got shape {scores.shape}")
-    return scores.reshape(len(scores), -1).astype(np.float64)
+# The measures by row, by label, or of the one pooled label. Labels in columns, Y boolean.
+# Two ranks carry the ranking measures: how many entries are scored at or above a positive one, and how many
+# of those are positive. All rows or labels are ranked at once; scikit-learn's functions, which loop,
+# took 1.3 to 90 times as long (macro AUC of 500 x 174 cells: 120 ms there, 7 ms here).
 
 
 def _ranks(*args: Any, **options: Any) -> Array:
     from scipy.stats import rankdata  # noqa: PLC0415 (slow to import)
 
     return rankdata(*args, **options)
-
-
-# The measures by row, by label, or of the one pooled label. Labels in columns, Y boolean.
-#
-# Two ranks carry the ranking measures: how many entries are scored at or above a positive one, and how many
-# of those are positive. All rows or labels are ranked at once; scikit-learn's functions, which loop,
-# took 1.3 to 90 times as long (macro AUC of 500 x 174 cells: 120 ms there, 7 ms here).
-
-
-def _ratio(numerator: Array, denominator: Array, *, empty: float) -> Array:
-    return np.divide(numerator, denominator, out=np.full(denominator.shape, empty), where=denominator > 0)
 
 
 def _ranks_from_top(S: Array) -> Array:
@@ -277,6 +250,10 @@ def _ranks_from_top(S: Array) -> Array:
 def _ranks_among_positives(Y: Array, S: Array) -> Array:
     """Ranks that count positives only: negatives go below every score. Of meaning where Y is true."""
     return _ranks_from_top(np.where(Y, S, -np.inf))
+
+
+def _ratio(numerator: Array, denominator: Array, *, empty: float) -> Array:
+    return np.divide(numerator, denominator, out=np.full(denominator.shape, empty), where=denominator > 0)
 
 
 def _precision_by_row(Y: Array, S: Array, *, empty: float = 1.0) -> Array:

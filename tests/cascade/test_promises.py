@@ -19,8 +19,7 @@ from sylvan import DeepForestClassifier, auto, cafe, flaforest, gcforest, imldf,
 from sylvan.cascade.augment import Interactions, OutputSpace
 from sylvan.cascade.length import FixedLength
 from sylvan.forests import ExtraTrees, OutOfBag, RandomForest, from_sklearn
-from sylvan.labels.impute import FluidLabelAddition, StrictLabelComplement
-from sylvan.labels.impute.keep import KeepLabels
+from sylvan.labels.impute import FluidLabelAddition, KeepLabels, StrictLabelComplement
 from sylvan.labels.state import LabelState
 from sylvan.measures import hamming_loss, micro_auroc
 

@@ -5,8 +5,7 @@ from numbers import Integral
 from typing import Any
 
 from sylvan._validation import check_choice, check_integer
-from sylvan.algorithms.parameters import recipe
-from sylvan.algorithms.parts import cascade, folds, paired
+from sylvan.algorithms.parts import cascade, folds, paired, recipe
 from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
@@ -37,23 +36,18 @@ def gcforest(
 ) -> DeepForestClassifier:  # fmt: skip
     """gcForest: a cascade on class vectors that stops when its score drops.
 
-    Defaults are those of the paper's figure: two random forests and two completely random ones, 3-fold class vectors.
-    `forests=rf_et().forests` gives the variant that the CaFE paper compares with.
+    Defaults are those of the figure of Deep forest [1]_ of `sylvan.algorithms`: two random forests and two completely
+    random ones, 3-fold class vectors. `forests=rf_et().forests` gives the variant that the CaFE paper compares with.
 
     Parameters
     ----------
     scanning : MultiGrainedScanning, tuple, int or None, default=None
         For images and sequences: layers see what forests say about windows. A tuple or int is the `shape` of
         `sylvan.cascade.scanning.MultiGrainedScanning`, which has more choices.
-
-    References
-    ----------
-    Deep forest [1]_ of `sylvan.algorithms`.
     """
     kinds, scheme = (RandomForest, RandomForest, CompletelyRandomForest, CompletelyRandomForest), folds(n_folds)
     return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
+        locals(),
         forests=[kind(n_trees, out_of_sample=scheme) for kind in kinds],
         augment=OutputSpace(),
         length=ScoreDrop(),
@@ -69,10 +63,8 @@ def cafe(
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE: a cascade on tree embeddings.
 
-    Each forest sees X and the tree embedding of the other forest of the layer before.
-    The layer is chosen by its out-of-sample score, not by its training score as published.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    Each forest sees X and the tree embedding of the other forest of the layer before. From the CaFE paper [3]_ of
+    `sylvan.algorithms`; deviation: the best layer is that of the out-of-sample score, not of the training score.
     """
     return paired(locals(), augment=TreeEmbedding(n_components), length=BestLayer())
 
@@ -85,10 +77,7 @@ def cafe_os(
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-OS: a cascade on tree embeddings and probabilities.
 
-    Each forest sees X and the tree embedding and the probabilities of the other forest of the layer before.
-    The layer is chosen by its out-of-sample score, not by its training score as published.
-
-    From the CaFE paper [3]_ of `sylvan.algorithms`.
+    As `cafe`, and from the same paper, but each forest also sees the probabilities of the other of the layer before.
     """
     return paired(locals(), augment=Union([TreeEmbedding(n_components), OutputSpace()]), length=BestLayer())
 
@@ -135,8 +124,7 @@ def mldf(
     """MLDF: a cascade that reuses the layer before where a measure says that the new layer is not to be trusted.
 
     Layers grow until the measure, out of sample, has not gained for some layers. `thresholds_` has the confidence
-    below which each layer's probabilities are replaced by those of the layer before.
-    The variant that the iMLDF paper compares with is
+    below which each layer's probabilities are replaced by those of the layer before. The iMLDF paper compares with
     `mldf(measure, n_forests=4, n_trees=100, depth_step=None, max_layers=10)`.
 
     Parameters
@@ -168,8 +156,8 @@ def mldf(
     if depth_step is not None:
         check_integer("depth_step", depth_step, 1)
     return cascade(
-        (max_layers, measure, n_jobs, random_state, verbose),
-        options,
+        locals(),
+        scoring=measure,
         forests=_MLDFForests(n_forests, n_trees, n_trees_step, n_trees_max, depth_step, n_folds, max_features),
         augment=MeasureAwareReuse(measure, reuse_mode=reuse_mode),
         length=Patience(patience, tol=tol),
@@ -230,8 +218,7 @@ def imldf(
     settings: dict[str, Any] = {"n_trees": n_trees, "bootstrap": True, "out_of_sample": OutOfBag()}
     kinds = [RandomForest, RandomForest if forest_kinds == "rf" else ExtraTrees]
     return cascade(
-        (max_layers, scoring, n_jobs, random_state, verbose),
-        options,
+        locals(),
         forests=[kinds[slot % 2](**settings) for slot in range(n_forests)],
         augment=Interactions(n_interactions, keep_forests=keep_forests),
         length=Patience(patience),

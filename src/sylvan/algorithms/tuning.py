@@ -1,6 +1,7 @@
 """Recommended search spaces for scikit-learn's model selection."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
 
     It is meant for `GridSearchCV`, `HalvingGridSearchCV` and `RandomizedSearchCV` on the estimator of that algorithm,
     and as a start for a grid of your own. There are 6 to 24 combinations for every published algorithm, at most 24 for
-    other estimators; the values that the estimator has are among them.
+    other estimators; the values that the estimator has are among them. Every part says itself what is worth a search
+    (`search_space`; a length control also `cascade_space`). The how-to "Tune parameters" says why, and which score to
+    take: recorded labels are a poor judge of hard labels.
 
     Parameters
     ----------
@@ -39,30 +42,6 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
     dict of lists
         In a `Pipeline`, put the step's name in front: `{f"model__{name}": values for name, values in grid.items()}`.
 
-    Notes
-    -----
-    **Recorded labels are a poor judge of hard labels.** Where positives are missing, a score such as F1 or Hamming loss
-    against the labels at hand favours models that predict few labels, and would choose the setting that imputes
-    least. Measures of the order suffer less, since a missing positive is a negative for all settings alike:
-    `GridSearchCV(model, grid, scoring=micro_auroc.scorer())`, with `micro_auroc`, `micro_average_precision` or
-    another of `sylvan.measures`. The imputer's settings change the order little: judge them by `check_recovery`, which
-    hides known positives and counts how many come back, or fit on `hide_positives(Y, 0.2)` and score against Y.
-
-    Every part says itself what is worth a search (`search_space`; a length control also `cascade_space`). Why these
-    parameters:
-
-    - `impute__threshold`, `impute__frequency`, `impute__threshold_on` say how many labels are imputed: what the
-      published estimate finds depends much on the data, `TopRate` is steadier.
-    - `augment` or `augment__n_components`: width of tree embeddings. A number instead of a share of the variance is
-      smaller and faster. `augment__n_interactions`: number of rules.
-    - `forests`: leaves of one row or of five (small leaves for many rows and clean labels, large ones for noise), and
-      the features that a node draws where there is little else to choose. The list is replaced as a whole: its forests
-      have no names. Trees are not searched: more of them hardly ever harm, they cost.
-    - `max_layers`, `length`, `length__n`: how deep the cascade grows; where it is told to stop by its own score, how
-      patient it is. `cumulative`: whether layers see the features of all layers before.
-    - Of pairs: `pair_features` is what forests see of a pair; `lam`, whether trees have learned weights (infinity:
-      equal ones); `min_samples_split`, the smallest node that is split.
-
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV
@@ -77,11 +56,9 @@ def param_grid(algorithm: Any, *, decisions: bool = False) -> dict[str, list[Any
     model = _estimator_of(algorithm)
     choices = _of_pairs(model) if isinstance(model, SiameseDeepForest) else _of_cascade(model, decisions)
     grid: dict[str, list[Any]] = {}
-    size = 1
     for name, values in choices:  # what matters most comes first
-        if len(values) > 1 and size * len(values) <= _MOST:
+        if len(values) > 1 and prod(map(len, grid.values())) * len(values) <= _MOST:
             grid[name] = values
-            size *= len(values)
     return grid
 
 
@@ -98,17 +75,15 @@ def _estimator_of(algorithm: Any) -> Any:
     if plain in _SIAMESE:
         return SiameseDeepForest()
     if plain in algorithms.__all__:
-        made: Callable[[], Any] = getattr(algorithms, plain)
-        return made()
-    hint = did_you_mean(plain, [*algorithms.__all__, *_SIAMESE])
-    raise ValueError(f"There is no algorithm {name!r}{hint} Known are {', '.join([*algorithms.__all__, 'sdf'])}.")
+        return getattr(algorithms, plain)()
+    meant = did_you_mean(plain, [*algorithms.__all__, *_SIAMESE])
+    raise ValueError(f"There is no algorithm {name!r}{meant} Known are {', '.join([*algorithms.__all__, 'sdf'])}.")
 
 
 def _with(own: Any, *others: Any) -> list[Any]:
     """Return a value and those of the others that differ from it, ascending if they are all numbers."""
     values = [own, *(other for other in others if other != own)]
-    plain = all(isinstance(value, (int, float)) for value in values)
-    return sorted(values) if plain else values
+    return sorted(values) if all(isinstance(value, (int, float)) for value in values) else values
 
 
 def _of_cascade(model: DeepForestClassifier, decisions: bool) -> Iterator[tuple[str, list[Any]]]:
@@ -141,8 +116,7 @@ def _forests(model: DeepForestClassifier) -> list[Any]:
     """Return lists of forests that differ in one setting or two."""
     found = [list(model.forests)]
     alone = model.augment is None and not list(_of_part("impute", model.impute))
-    shares = (None, "other") if alone else (None,)  # with one layer there is nothing else to search
-    for share in shares:
+    for share in (None, "other") if alone else (None,):  # with one layer there is nothing else to search
         for leaf in (None, *((1, 2, 5, 10) if alone else (1, 5))):
             other = [_changed(forest, leaf, share) for forest in model.forests]
             if all(repr(other) != repr(known) for known in found):

@@ -2,10 +2,5 @@
 
 from sylvan._lazy import lazy
 
-__getattr__, __dir__ = lazy(
-    __name__,
-    (
-        *("bridges", "calibrate", "contracts", "findings", "frequency", "gaps", "impute", "lists", "state"),
-        *("suggestions", "summary", "table", "words"),
-    ),
-)
+_MODULES = "bridges calibrate contracts findings frequency gaps impute lists state suggestions summary table words"
+__getattr__, __dir__ = lazy(__name__, _MODULES.split())

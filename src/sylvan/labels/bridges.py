@@ -1,10 +1,6 @@
-"""Bridges: labels given as lists become tables and back, and results go to cleanlab and come back.
-
-Nothing here imports cleanlab: what it wants are plain lists and arrays.
-"""
+"""Lists of labels become tables and back, and results go to cleanlab (which is not imported) and come back."""
 
 from collections.abc import Sequence
-from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -21,11 +17,10 @@ __all__ = ["from_cleanlab", "labels_from_lists", "lists_from_labels", "to_cleanl
 
 
 def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any = None) -> pd.Series:
-    """Turn a table of 0/1 into a list of labels for each row.
+    """Turn a table of 0/1 into a list of labels for each row: the way back from `labels_from_lists`.
 
-    The way back from `labels_from_lists`, for predictions as well:
-    `lists_from_labels(model.predict(X), labels=model.label_names_in_, index=X.index)`, or with another threshold
-    `lists_from_labels(model.predict_proba(X) > 0.3, ...)`.
+    Of predictions, `lists_from_labels(model.predict(X), labels=model.label_names_in_, index=X.index)`, or with another
+    threshold `lists_from_labels(model.predict_proba(X) > 0.3, ...)`.
 
     Parameters
     ----------
@@ -52,63 +47,47 @@ def lists_from_labels(Y: Any, *, labels: Sequence[Any] | None = None, index: Any
     """
     frame = isinstance(Y, pd.DataFrame)
     rows = row_index(index, len(Y)) if index is not None else Y.index if frame else pd.RangeIndex(np.shape(Y)[0])
-    n_labels = np.shape(Y)[1] if np.ndim(Y) == 2 or sparse.issparse(Y) else None
-    if n_labels is None:
+    if np.ndim(Y) != 2 and not sparse.issparse(Y):
         raise ValueError(f"Y must have shape (n, n_labels), got {np.shape(Y)}.")
+    n_labels = np.shape(Y)[1]
     columns = label_names(labels) if labels is not None else Y.columns if frame else pd.RangeIndex(n_labels)
     if len(columns) != n_labels:
         raise ValueError(f"labels has {len(columns)} names for the {n_labels} columns of Y.")
-    out = np.empty(len(rows), dtype=object)
     if not n_labels or not len(rows):
-        out[:] = [[] for _ in rows]
-        return pd.Series(out, index=rows)
+        return pd.Series([[] for _ in rows], index=rows, dtype=object)
     try:
         targets = read_labels(Y)
     except ValueError as error:
         text = "Of probabilities, give those that count: lists_from_labels(proba > 0.5, ...)."
         raise ValueError(f"{error} {text}") from None
+    out = np.empty(len(rows), dtype=object)
     names = list(columns)
-    out[:] = [[names[label] for label in row] for row in _positives(targets.recorded)]
+    out[:] = [[names[label] for label in np.flatnonzero(row)] for row in targets.recorded]
     if targets.unknown is not None:
         out[targets.unknown.all(axis=1)] = None
     return pd.Series(out, index=rows)
 
 
-def _positives(table: np.ndarray) -> list[list[int]]:
-    """Return the column numbers of each row's true cells."""
-    row_of, label_of = np.nonzero(table)
-    flat = label_of.tolist()
-    ends = np.concatenate([[0], np.cumsum(np.bincount(row_of, minlength=len(table)))]).tolist()
-    return [flat[a:b] for a, b in pairwise(ends)]
-
-
 def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     """Return what cleanlab's functions want of a fitted model: the recorded labels and out-of-sample probabilities.
 
-    For labels: `cleanlab.multilabel_classification.filter.find_label_issues(**to_cleanlab(model))`, or
-    `find_multilabel_issues_per_class`; for classes: `cleanlab.filter.find_label_issues(**to_cleanlab(model))`.
+    It is for `find_label_issues` or `find_multilabel_issues_per_class` of `cleanlab.multilabel_classification.filter`,
+    for classes `cleanlab.filter.find_label_issues(**to_cleanlab(model))`.
 
     Parameters
     ----------
     model : fitted DeepForestClassifier, or a forest with out-of-sample probabilities
     Y : (n, n_labels) labels or (n,) classes, optional
-        Those of the rows of `fit`, in their order. None: what the model was fitted with; a single forest does not
-        remember it. Unknown cells count as 0: cleanlab has no word for them.
+        Of the rows of `fit`. None: what the model was fitted with; a single forest does not remember it. Unknown cells
+        count as 0: cleanlab has no word for them.
 
     Returns
     -------
     dict
         labels: a list with the numbers of the recorded labels for each row, or an array with the number of the class;
-        pred_probs: `oos_proba_`, (n, n_labels) or (n, n_classes), in the order of the labels, or of `model.classes_`.
-
-    Notes
-    -----
-    Confident learning wants P(recorded), by a model that has not seen the row. That is `oos_proba_`, for calibrated
-    models such as `auto` before it was calibrated; P(present), which `suggest_labels` shows, is already corrected.
-    Cleanlab flags a 0 only where p is above 0.5, so that it finds little where many positives are missing. If the model
-    has an imputer, its last layer has learnt completed labels, p is greater, and more is found: of 2958 hidden
-    positives of the digits (half of all; 50 trees, three layers) 802 without an imputer, 1649 with `slcforest`, 2346
-    with its `frequency=TopRate(), threshold_on="scaled"`; 99 % or more of the flagged zeros were hidden positives.
+        pred_probs: (n, n_labels) or (n, n_classes), in the order of the labels, or of `model.classes_`. Confident
+        learning wants P(recorded): `oos_proba_`, for calibrated models such as `auto` before it was calibrated.
+        Cleanlab flags a 0 only where it is above 0.5, and finds more if the model has an imputer.
 
     References
     ----------
@@ -122,22 +101,23 @@ def to_cleanlab(model: Any, Y: Any = None) -> dict[str, Any]:
     >>> from sylvan.datasets import hide_positives, load_digit_attributes
     >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
     >>> model = slcforest(n_trees=20, max_layers=2, random_state=0).fit(X, hide_positives(Y, 0.2, random_state=0))
-    >>> given = to_cleanlab(model)
-    >>> len(given["labels"]), given["pred_probs"].shape == Y.shape
+    >>> wanted = to_cleanlab(model)
+    >>> len(wanted["labels"]), wanted["pred_probs"].shape == Y.shape
     (1797, True)
     """
-    given, form = _given_labels(model, Y)
-    proba = np.clip(_out_of_sample(model), 0.0, 1.0)  # sums of many trees may be rounded above 1
+    recorded, form = _recorded_labels(model, Y)
+    labels: Any
     if form.has_labels:
-        return {"labels": _positives(given), "pred_probs": proba}
-    codes = given.argmax(axis=1) if form.has_many_classes else given[:, -1].astype(np.int64)
-    return {"labels": codes, "pred_probs": proba}
+        labels = [np.flatnonzero(row).tolist() for row in recorded]
+    else:
+        labels = recorded.argmax(axis=1) if form.has_many_classes else recorded[:, -1].astype(np.int64)
+    return {"labels": labels, "pred_probs": np.clip(_out_of_sample(model), 0.0, 1.0)}  # sums may be rounded above 1
 
 
 def from_cleanlab(issues: Any, model: Any, Y: Any = None) -> pd.DataFrame:
     """Turn the cells that cleanlab finds wrong into suggestions: labels that are probably missing.
 
-    Cells that were given as 1 and are found wrong are left out: `sylvan.apply_suggestions` only adds labels.
+    Recorded labels that are found wrong are left out: `sylvan.apply_suggestions` adds labels and removes none.
 
     Parameters
     ----------
@@ -163,30 +143,28 @@ def from_cleanlab(issues: Any, model: Any, Y: Any = None) -> pd.DataFrame:
     >>> found.columns.tolist(), int(apply_suggestions(Y, found).sum().sum() - Y.sum().sum()) == len(found)
     (['row', 'label', 'probability'], True)
     """
-    given, form = _given_labels(model, Y)
+    recorded, form = _recorded_labels(model, Y)
     if not form.has_labels:
         raise ValueError("from_cleanlab needs a model of multi-label targets: a row of classes has one already.")
-    wrong = _issue_mask(issues, given.shape)
-    index = Y.index if isinstance(Y, pd.DataFrame) else None
-    rows = model.labels_.rows if Y is None else row_names(index, len(given))
-    names = Y.columns if isinstance(Y, pd.DataFrame) else getattr(model, "label_names_in_", range(given.shape[1]))
-    nowhere = np.zeros(given.shape, np.int16)
-    found = list_cells(wrong & ~given, _out_of_sample(model), nowhere, rows, list(names))
-    return found.drop(columns="layer")
+    wrong = _issue_mask(issues, recorded.shape)
+    frame = isinstance(Y, pd.DataFrame)
+    rows = model.labels_.rows if Y is None else row_names(Y.index if frame else None, len(recorded))
+    names = Y.columns if frame else getattr(model, "label_names_in_", range(recorded.shape[1]))
+    never = np.zeros(recorded.shape, np.int16)
+    return list_cells(wrong & ~recorded, _out_of_sample(model), never, rows, list(names)).drop(columns="layer")
 
 
-def _given_labels(model: Any, Y: Any) -> tuple[np.ndarray, TargetForm]:
+def _recorded_labels(model: Any, Y: Any) -> tuple[np.ndarray, TargetForm]:
     """Return (n, n_labels) of booleans, and the form of the target."""
-    proba, classes = _out_of_sample(model), model.classes_
+    proba = _out_of_sample(model)
     form: TargetForm = model.decider_.form if hasattr(model, "decider_") else model.target_form
     if Y is None:
         if not hasattr(model, "labels_"):
-            raise ValueError(
-                f"A {type(model).__name__} does not remember its labels: pass them, to_cleanlab(model, Y)."
-            )
+            kind = type(model).__name__
+            raise ValueError(f"A {kind} does not remember its labels: pass them, to_cleanlab(model, Y).")
         return model.labels_.recorded, form
     if not form.has_labels:
-        return _given_classes(Y, classes, len(proba)), form
+        return _recorded_classes(Y, model.classes_, len(proba)), form
     targets = read_targets(Y, getattr(model, "unknown_label", np.nan))
     if targets.recorded.shape != proba.shape:
         raise ValueError(f"Y has shape {targets.recorded.shape}, but the model was fitted on labels of {proba.shape}.")
@@ -194,16 +172,16 @@ def _given_labels(model: Any, Y: Any) -> tuple[np.ndarray, TargetForm]:
     return targets.recorded, form
 
 
-def _given_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
+def _recorded_classes(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
     y = np.asarray(y).ravel()
     if len(y) != n:
         raise ValueError(f"Y has {len(y)} rows, but the model was fitted on {n}.")
-    given = y[:, None] == np.asarray(classes)[None, :]
-    if not given.any(axis=1).all():
-        row = int(np.argmin(given.any(axis=1)))
+    recorded = y[:, None] == np.asarray(classes)[None, :]
+    if not recorded.any(axis=1).all():
+        row = int(np.argmin(recorded.any(axis=1)))
         known = did_you_mean(y[row], classes)
         raise ValueError(f"Y has the class {y[row]!r} in row {row}, which the model does not know{known}")
-    return given
+    return recorded
 
 
 def _out_of_sample(model: Any) -> np.ndarray:
@@ -226,8 +204,8 @@ def _issue_mask(issues: Any, shape: tuple[int, ...]) -> np.ndarray:
         issues = issues[0]
     if isinstance(issues, (list, tuple)) and len(issues) == shape[1] and len(issues) != shape[0]:
         mask = np.zeros(shape, dtype=bool)
-        lengths = [len(rows) for rows in issues]
-        mask[np.fromiter(chain.from_iterable(issues), np.int64), np.repeat(np.arange(shape[1]), lengths)] = True
+        for label, rows in enumerate(issues):
+            mask[np.asarray(rows, dtype=np.int64), label] = True
         return mask
     mask = np.asarray(issues)
     if mask.dtype != bool or mask.shape != shape:

@@ -1,9 +1,7 @@
-"""From "how probable is it that the label was recorded" to "how probable is it that the label is there".
+"""From P(recorded | x), which forests learn from incomplete labels, to P(present | x), and where to cut.
 
-Forests that learn from incomplete labels say P(recorded | x). With c = P(recorded | present) the probability that a
-label is present is P(recorded | x) / c, if the forests' probabilities can be taken at their word. They cannot: averages
-over trees are drawn towards the middle, and their quotient with c may pass 1. `Calibration` mends both at once, and
-finds the threshold above which a label should be predicted.
+It would be P(recorded | x) / c, with c = P(recorded | present), if averages over trees were not drawn towards the
+middle, and their quotient with c could not pass 1.
 """
 
 from typing import Any
@@ -27,15 +25,11 @@ _FEWEST_ROWS = 1000  # but to so many rows, whatever the number of labels
 _TINY = 1e-12
 
 
-@stored(
-    "Calibration",
-    intercept_=float,
-    slope_=float,
-    rate_slope_=float,
-    means_=np.ndarray,
-    frequency_=np.ndarray,
-    threshold_=float,
-)
+_FITTED: dict[str, Any] = dict.fromkeys(("intercept_", "slope_", "rate_slope_", "threshold_"), float)
+_FITTED |= dict.fromkeys(("means_", "frequency_"), np.ndarray)
+
+
+@stored("Calibration", **_FITTED)
 class Calibration(BaseEstimator):
     """Turn probabilities that labels were recorded into probabilities that they are present.
 
@@ -44,22 +38,18 @@ class Calibration(BaseEstimator):
     maximise the likelihood of the recorded labels, each recorded with probability c P(present | x), given out-of-sample
     probabilities p. Within a label, averages over trees are too cautious (b > 1) or, where there is little to learn
     from, follow noise (b < 1). How far labels lie apart is another matter (d): one slope for both would put labels in
-    the wrong order within a row. The order of a label's probabilities stays as it was, and different ones stay
-    different (as far as a float can be near 1), unlike with min(p / c, 1).
+    the wrong order within a row. A label's probabilities keep their order and stay different (as far as a float can be
+    near 1), unlike with min(p / c, 1). `best_threshold` finds the threshold that they must pass.
 
     An estimated c is wrong by some, and a wrong c moves all probabilities of its label past those of other labels. So
     each label has the geometric mean of its own c and the labels' common one, as far as its interval allows.
-
-    A label is predicted where P(present | x) passes a threshold, found by `best_threshold` on the same out-of-sample
-    probabilities.
 
     Parameters
     ----------
     own_share : float, default=0.5
         Weight of a label's own c in that mean: with 0 all labels have the common one, with 1 each has its own.
     towards_mcc : float, default=0.5
-        Threshold: 0 is the one with the least expected Hamming loss, 1 that with the greatest expected MCC, numbers
-        between lie between.
+        Where the threshold lies between that of the least expected Hamming loss (0) and of the greatest MCC (1).
     separate_rates : bool, default=True
         Find b and d apart; otherwise d = b.
 
@@ -80,18 +70,16 @@ class Calibration(BaseEstimator):
     >>> present = rng.random((5000, 1))  # P(present | x)
     >>> recorded = (rng.random((5000, 1)) < present) & (rng.random((5000, 1)) < 0.5)
     >>> said = 0.6 * 0.5 * present + 0.4 * 0.25
-    >>> calibration = Calibration().fit(recorded, said, np.array([0.5]))
-    >>> float(np.abs(said / 0.5 - present).max().round(1))
-    0.2
-    >>> float(np.abs(calibration.transform(said) - present).max().round(1))
-    0.1
+    >>> calibrated = Calibration().fit(recorded, said, np.array([0.5])).transform(said)
+    >>> [float(np.abs(found - present).max().round(1)) for found in (said / 0.5, calibrated)]
+    [0.2, 0.1]
     """
 
     def __init__(self, *, own_share: float = 0.5, towards_mcc: float = 0.5, separate_rates: bool = True) -> None:
         keep(self, locals())
 
     def fit(self, recorded: Any, proba: Any, frequency: Any, interval: Any = None) -> "Calibration":
-        """Find a, b, d and the threshold.
+        """Find a, b, d and the threshold; return self.
 
         Parameters
         ----------
@@ -100,52 +88,42 @@ class Calibration(BaseEstimator):
         frequency : (n_labels,) or number, P(recorded | present) of each label, in (0, 1]
         interval : (low, high), each (n_labels,) or number, default=None
             Where c of each label lies; low and high are equal where it is known. None: it may be anywhere.
-
-        Returns
-        -------
-        self
         """
+        own = check_number("own_share", self.own_share, 0.0, 1.0)
         towards = check_number("towards_mcc", self.towards_mcc, 0.0, 1.0)
         recorded, proba = np.asarray(recorded, dtype=bool), np.asarray(proba, dtype=float)
-        c = np.broadcast_to(np.asarray(frequency, dtype=float), recorded.shape[1:])
+        shape = recorded.shape
+        c = np.broadcast_to(np.asarray(frequency, dtype=float), shape[1:])
         if not ((c > 0.0) & (c <= 1.0)).all():
             raise ValueError(f"frequency must lie in (0, 1], got {np.asarray(frequency)}.")
-        if recorded.shape != proba.shape or not np.isfinite(proba).all():
-            raise ValueError(
-                f"proba must be finite and have the shape of recorded, {recorded.shape}; it has {proba.shape}."
-            )
+        if proba.shape != shape or not np.isfinite(proba).all():
+            raise ValueError(f"proba must be finite and have the shape of recorded, {shape}; it has {proba.shape}.")
         low, high = (0.0, 1.0) if interval is None else interval
-        self.frequency_ = np.clip(self._drawn_together(c, recorded.sum(axis=0)), low, high)
+        drawn, n_recorded = c, recorded.sum(axis=0)
+        if n_recorded.any():  # towards the mean of all labels, which count by their positives
+            drawn = np.exp(own * np.log(c) + (1.0 - own) * np.average(np.log(c), weights=n_recorded))
+        self.frequency_ = np.clip(drawn, low, high)
         z = self._logit(proba)
         self.means_ = z.mean(axis=0)
-        rows = _some_rows(*recorded.shape)
-        recorded_there, z = recorded[rows], z[rows]
-        self.intercept_, self.slope_, self.rate_slope_ = 0.0, 1.0, 1.0
-        if recorded_there.any() and not recorded_there.all():
-            within, between = z - self.means_, np.broadcast_to(self.means_, z.shape)
-            if self.separate_rates:
-                self.intercept_, self.slope_, self.rate_slope_ = _fit(
-                    recorded_there, [within, between], self.frequency_
-                )
-            else:
-                self.intercept_, self.slope_ = _fit(recorded_there, [z], self.frequency_)
-                self.rate_slope_ = self.slope_
+        n_rows, wanted = len(recorded), max(_MOST_CELLS // shape[1], _FEWEST_ROWS)
+        y = recorded
+        if n_rows > wanted:  # some will do, always the same
+            rows = np.sort(np.random.RandomState(0).choice(n_rows, wanted, replace=False))
+            y, z = recorded[rows], z[rows]
+        found: Any = (0.0, 1.0)  # a, b and d, or a and b = d
+        if y.any() and not y.all():
+            parts = [z - self.means_, np.broadcast_to(self.means_, z.shape)] if self.separate_rates else [z]
+            found = _fit(y, parts, self.frequency_)
+        self.intercept_, self.slope_, self.rate_slope_ = found[0], found[1], found[-1]
         self.threshold_ = best_threshold(recorded, self.transform(proba), c, towards)
         return self
 
     def _check_stored(self) -> None:
-        if all_or_none(self, ("intercept_", "slope_", "rate_slope_", "means_", "frequency_", "threshold_")):
+        if all_or_none(self, tuple(_FITTED)):
             require(abs(self.intercept_) <= _MOST_INTERCEPT and np.isfinite(self.threshold_), "Calibration is wild.")
             require(all(0.0 < slope <= _SLOPES[1] for slope in (self.slope_, self.rate_slope_)), "Slopes are wild.")
             check_array("frequency_", self.frequency_, float, (None,), _TINY, 1.0)
             check_array("means_", self.means_, float, self.frequency_.shape, -1.0 / _TINY**2, 1.0 / _TINY**2)
-
-    def _drawn_together(self, c: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
-        """Return c between that of each label and the mean of all, in which labels count by their positives."""
-        share = check_number("own_share", self.own_share, 0.0, 1.0)
-        if not n_recorded.any():
-            return c
-        return np.exp(share * np.log(c) + (1.0 - share) * np.average(np.log(c), weights=n_recorded))
 
     def transform(self, proba: Any) -> np.ndarray:
         """Return P(present | x) of probabilities (n, n_labels) that labels are recorded."""
@@ -157,20 +135,18 @@ class Calibration(BaseEstimator):
     ) -> np.ndarray:
         """Return the probability that a label is present although it was not recorded.
 
-        It is (1 - c) q / ((1 - c) q + (1 - k) (1 - q)), where k is the share of absent labels that are known to be
-        absent. k is 0 if zeros may be missed labels: then that a label was not recorded speaks against it, the more so
-        the more carefully it is recorded. If cells are left open by chance, k = c, and it says nothing. An estimated c
-        counts as at most (n + 1) / (n + 2) with n recorded labels: they cannot show that none was ever missed.
+        It is (1 - c) q / ((1 - c) q + (1 - k) (1 - q)). k is 0 if zeros may be missed labels: then that a label was not
+        recorded speaks against it, the more so the more carefully it is recorded. If cells are left open by chance,
+        k = c, and it says nothing. An estimated c counts as at most (n + 1) / (n + 2) with n recorded labels: they
+        cannot show that none was ever missed.
 
         Parameters
         ----------
         present : (n, n_labels), q = P(present | x)
         frequency : (n_labels,), c = P(recorded | present)
         n_recorded : (n_labels,), numbers of recorded labels
-        certain : (n_labels,) bool or bool, default=False
-            Of which labels c is known
-        known : (n_labels,) or number, default=0
-            k of each label
+        certain : (n_labels,) bool or bool, of which labels c is known, default=False
+        known : (n_labels,) or number, k, the share of absent labels that are known to be absent, default=0
 
         Examples
         --------
@@ -180,9 +156,8 @@ class Calibration(BaseEstimator):
         >>> Calibration().given_unrecorded([[0.5]], [0.8], [100], known=0.8).round(2)
         array([[0.5]])
         """
-        n = np.asarray(n_recorded, dtype=float)
+        n, q = np.asarray(n_recorded, dtype=float), np.asarray(present, dtype=float)
         c = np.where(certain, frequency, np.minimum(frequency, (n + 1.0) / (n + 2.0)))
-        q = np.asarray(present, dtype=float)
         missed = (1.0 - c) * q
         return missed / np.maximum(missed + (1.0 - np.asarray(known)) * (1.0 - q), _TINY)
 
@@ -191,14 +166,6 @@ class Calibration(BaseEstimator):
         squeezed = _SQUEEZE + (1.0 - 2.0 * _SQUEEZE) * np.clip(proba, 0.0, 1.0)
         h = -np.log1p(-squeezed) / self.frequency_
         return h + np.log(-np.expm1(-h))
-
-
-def _some_rows(n_rows: int, n_labels: int) -> Any:
-    """Return rows that a, b and d are fitted to: all, or in large tables some, drawn at random, always the same."""
-    wanted = max(_MOST_CELLS // n_labels, _FEWEST_ROWS)
-    if n_rows <= wanted:
-        return slice(None)
-    return np.sort(np.random.RandomState(0).choice(n_rows, wanted, replace=False))
 
 
 def _fit(recorded: np.ndarray, parts: list[np.ndarray], frequency: np.ndarray) -> np.ndarray:
@@ -227,7 +194,7 @@ def best_threshold(recorded: Any, proba: Any, frequency: Any, towards_mcc: float
 
     How many of the cells above a threshold are truly positive is known in two ways, as many as are recorded there,
     divided by c, and the sum of their probabilities; the mean of both is taken. So it is for all positives. That gives
-    the four numbers of cells that Hamming loss and Matthews' correlation are made of.
+    the four numbers of cells that Hamming loss and Matthews' correlation are made of. 0.5 if no label is recorded.
 
     Parameters
     ----------
@@ -236,10 +203,6 @@ def best_threshold(recorded: Any, proba: Any, frequency: Any, towards_mcc: float
     frequency : (n_labels,) or number, P(recorded | present)
     towards_mcc : float, default=0.5
         0: the threshold with the least expected Hamming loss, 1: that with the greatest expected MCC.
-
-    Returns
-    -------
-    float, 0.5 if no label is recorded
 
     Examples
     --------

@@ -1,6 +1,5 @@
 """What the exchangeable parts about labels promise."""
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,14 +29,9 @@ class LabelImputer(Protocol):
     imputes: bool
 
     def begin(
-        self,
-        X: Any,
-        recorded: np.ndarray,
-        candidates: np.ndarray | None = None,
-        random_state: Any = None,
-        label_names: Sequence[Any] | None = None,
+        self, X: Any, recorded: np.ndarray, candidates: Any = None, random_state: Any = None, label_names: Any = None
     ) -> LabelState:
-        """Return the state before layer 1."""
+        """Return the state before layer 1; `candidates` are cells that may be positive, None for all zeros."""
 
     def step(self, state: LabelState, probas: np.ndarray) -> LabelState:
         """Return the state after a layer with out-of-sample probabilities (n_forests, n, n_labels)."""
@@ -59,10 +53,7 @@ class Calibrator(Protocol):
     threshold_: float
 
     def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, interval: Any) -> "Calibrator":
-        """Learn from recorded labels, out-of-sample probabilities and P(recorded | present) of each label.
-
-        `interval` is (low, high) of that frequency, or None.
-        """
+        """Learn from recorded labels, out-of-sample probabilities, c of each label, and (low, high) of it or None."""
 
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return (n, n_labels) P(present | x); a label is predicted where it is greater than `threshold_`."""

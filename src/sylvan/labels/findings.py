@@ -11,8 +11,8 @@ from sylvan.io import stored
 from sylvan.io.checks import check_array, check_finite, check_proba, require
 from sylvan.labels import suggestions
 from sylvan.labels.calibrate import Calibration
-from sylvan.labels.impute.bounds import FrequencyImputer
 from sylvan.labels.impute.keep import KeepLabels
+from sylvan.labels.impute.published import FrequencyImputer
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 from sylvan.labels.summary import Grown, Summary, describe
 from sylvan.labels.table import TargetForm
@@ -63,7 +63,7 @@ class Decider(NamedTuple):
         )
 
     def accept(self, probas: np.ndarray) -> np.ndarray:
-        """Say which cells of new rows to add, given what forests or layers say, (..., n, n_labels)."""
+        """Say which cells of new rows are positive, by what forests or layers say, (..., n, n_labels)."""
         if self.calibration is None:
             return self.impute.accept(self.counts, probas)
         return self.missing(self.present(mean_of(probas))) > 0.5
@@ -76,7 +76,7 @@ class Decider(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Memory of the numbers by label."""
-        return sum(value.nbytes for value in (self.thresholds, *self.counts[1:4]))
+        return sum(values.nbytes for values in (self.thresholds, *self.counts[1:4]))
 
 
 @stored("Findings")
@@ -146,10 +146,7 @@ class Findings:
         found = self.counts.frequency
         if found is None:
             return None
-        columns = {"value": found.value, "low": found.low, "high": found.high}
-        return pd.DataFrame(
-            {name: np.nan if values is None else values for name, values in columns.items()}, index=self._names
-        )
+        return pd.DataFrame(dict(zip(("value", "low", "high"), found)), index=self._names, dtype=float)
 
     @cached_property
     def suggested(self) -> np.ndarray:
@@ -192,17 +189,10 @@ class Findings:
         learnt from: 1 - (1 - p)^(1/c), with one c for all labels. It ranks well, but is too high where labels are
         noisy: cells that were imputed confirm each other in the next layer.
         """
-        everything = not (top is None and min_proba is None and max_per_label is None)
-        return suggestions.list_cells(
-            self.state.candidates if everything else self.suggested,
-            self.missing,
-            self.state.since,
-            self.rows,
-            self.label_names,
-            top=top,
-            min_proba=min_proba,
-            max_per_label=max_per_label,
-        )
+        limits: dict[str, Any] = {"top": top, "min_proba": min_proba, "max_per_label": max_per_label}
+        state, limited = self.state, any(limit is not None for limit in limits.values())
+        cells = state.candidates if limited else self.suggested
+        return suggestions.list_cells(cells, self.missing, state.since, self.rows, self.label_names, **limits)
 
     def chosen(self, min_proba: float | None, max_per_label: int | None) -> np.ndarray:
         """Return the cells that are suggested, or are probable enough; of each label the most probable ones."""
@@ -225,14 +215,13 @@ class Findings:
                 columns["expected"] = self.counts.n_recorded + self.counts.n_missing
             columns["suggested"] = self.suggested.sum(axis=0)
             columns["threshold"] = self.thresholds
-        n_open = int(self.state.candidates.sum())
-        notes = describe(self.form, self.counts, self.grown, len(self.recorded), n_open, int(self.suggested.sum()))
+        n_open, n_suggested = int(self.state.candidates.sum()), int(self.suggested.sum())
+        notes = describe(self.form, self.counts, self.grown, len(self.recorded), n_open, n_suggested)
         return Summary(notes, pd.DataFrame(columns, index=self._names))
 
     @property
     def _names(self) -> pd.Index:
-        noun = "class" if self.form.has_many_classes else "label"
-        return pd.Index(self.label_names, tupleize_cols=False, name=noun)
+        return pd.Index(self.label_names, tupleize_cols=False, name="class" if self.form.has_many_classes else "label")
 
     @property
     def nbytes(self) -> int:

@@ -1,9 +1,8 @@
 """Are labels missing at random? Traces in the labels that speak against it, in plain sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,8 +10,8 @@ from scipy.special import betainc, ndtri
 
 from sylvan.labels.findings import Findings
 
-# All limits were set by measurement (see the Notes of `doubt_missing_at_random`): a doubt needs an effect that is large
-# as well as certain, because in large tables everything is certain.
+# All limits were set by measurement (see the reference page of this module): a doubt needs an effect that is large as
+# well as certain, because in large tables everything is certain.
 CHANCE = 1e-4  # that one of the three questions is answered wrongly by pure chance
 N_BLOCKS = 20  # gaps begin and end at twentieths of the file
 GAP_OF_ROWS = 0.7  # of the expected labels, at most so many are there
@@ -23,8 +22,7 @@ LABELLED_ROWS = 0.85  # the estimated share of rows that somebody labelled
 N_LISTED = 3  # labels with a sentence of their own
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(NamedTuple):
     """Rows start to stop - 1 (positions) with fewer labels than expected; `total` is what the whole file has."""
 
     start: int
@@ -37,9 +35,8 @@ class Gap:
 def doubt_missing_at_random(model: Any) -> list[str]:
     """Say what speaks against labels that are missing at random.
 
-    Methods for weak labels assume that a positive label is missing with a chance that does not depend on the row. This
-    looks for three ways in which labels are recorded otherwise, by comparing the recorded labels with what the model's
-    out-of-sample probabilities lead to expect:
+    Methods for weak labels assume that a positive is missing with a chance that does not depend on the row. This looks
+    for three other ways, by comparing the recorded labels with what out-of-sample probabilities lead to expect:
 
     - rows: a stretch of the file has far fewer labels than expected (recording began late, paused or stopped);
     - labels: a single label is far rarer than expected in a stretch of the file, and no others are there instead;
@@ -58,36 +55,15 @@ def doubt_missing_at_random(model: Any) -> list[str]:
 
     Notes
     -----
-    What cannot be seen. The probabilities are learned from the recorded labels, so the forest takes a recording habit
-    that features explain (only one hospital reports, and a column names it) for the truth: nothing is left over to be
-    seen. Gaps much shorter than a twentieth of the file are not found, of several gaps that concern all labels the
-    clearest is named, and a rare label (fewer than about 25 recorded) can lack in half of the file by chance. Where
-    rows have one label each, missing rows and missing labels are the same thing.
+    What cannot be seen. A forest takes a recording habit that features explain (only one hospital reports, and a column
+    names it) for the truth. Gaps much shorter than a twentieth of the file are not found, of several gaps that concern
+    all labels the clearest is named, and a rare label (fewer than about 25 recorded) can lack in half of the file by
+    chance. Where rows have one label each, missing rows and missing labels are the same thing.
 
     What looks alike. A file that is sorted by a label that features hardly explain looks as if the label had been
     recorded in one part only; rows which truly have none of the labels, for reasons that features do not show, look
-    as if nobody had labelled them. The sentences are questions to someone who knows the data.
-
-    What was measured: 16 sets (Mulan's and the digits; 194 to 2500 rows, 5 to 374 labels), two seeds, `rf_et` and
-    `slcforest` of 50 trees. The limits above were set on the same sets, and for harm 30 % of the positives were hidden
-    at random before, or none.
-
-    ================================================================ ================ ==============
-    labels are missing                                               rows as in file  rows shuffled
-    ================================================================ ================ ==============
-    at random, none to 70 %: any doubt                               7 of 240         0 of 720
-    80 % in the last third of the rows: rows doubted                 124 of 128       128 of 128
-    one label wholly in the second half: that label doubted          100 of 128       117 of 128
-    all of half of the rows, 1.5 labels or more a row: empty rows    64 of 64         64 of 64
-    the same, fewer labels a row: empty rows                         6 of 64          6 of 64
-    80 % where a feature is above its median: any doubt              7 of 120         0 of 120
-    at random, but the file is sorted by its labels: any doubt       154 of 256       -
-    ================================================================ ================ ==============
-
-    All 7 doubts of the first line, and the 7 of the feature, are of one set (corel5k: 374 labels, rows in the order of
-    themes). Another, tmc2007-500, is not counted in these two lines: its last 2000 rows do have 1.1 labels each, the
-    others 2.2, and that is doubted in all its 24 runs in its own order, and in none of those shuffled. In sorted files
-    a gap can be put down to the wrong cause: a doubt was raised in all 128 runs of the second line, 118 of the third.
+    as if nobody had labelled them. The sentences are questions to someone who knows the data. The reference page has
+    what was measured: how often there is a doubt where there should be one, and where there should be none.
 
     Examples
     --------
@@ -97,8 +73,6 @@ def doubt_missing_at_random(model: Any) -> list[str]:
     >>> from sylvan.datasets import load_digit_attributes
     >>> from sylvan.labels.gaps import doubt_missing_at_random
     >>> X, Y = load_digit_attributes(return_X_y=True)
-    >>> doubt_missing_at_random(sylvan.rf_et(n_trees=20, random_state=0).fit(X, Y))
-    []
     >>> Y[1197:] = 0
     >>> for doubt in doubt_missing_at_random(sylvan.rf_et(n_trees=20, random_state=0).fit(X, Y)):
     ...     print(doubt.split(",")[0])
@@ -110,12 +84,13 @@ def doubt_missing_at_random(model: Any) -> list[str]:
         return []
     expected = expect_labels(proba, recorded)
     in_labels, in_rows = find_gaps(recorded, expected)
-    names = _Names(found.rows, found.label_names)
+    numbered = isinstance(found.rows, pd.RangeIndex) and found.rows.start == 0
+    names = _Names(found.rows, found.label_names, "numbered from 0; " if numbered else "")
     doubts = []
     if in_rows:  # it explains much of what else would be found, so the other questions are about the other rows
         doubts.append(names.say_rows(in_rows))
         others = np.r_[0 : in_rows.start, in_rows.stop : len(recorded)]
-        recorded, names = recorded[others], names.of(others)
+        recorded, names = recorded[others], names._replace(rows=names.rows[others])
         expected = expect_labels(proba[others], recorded)
         in_labels, _ = find_gaps(recorded, expected)
     doubts += names.say_labels(in_labels)
@@ -126,10 +101,10 @@ def doubt_missing_at_random(model: Any) -> list[str]:
 
 
 def expect_labels(proba: np.ndarray, recorded: np.ndarray, n_bins: int = 20) -> np.ndarray:
-    """Return how many recorded labels (0 to 1) each cell should have, from probabilities of any scale.
+    """Return how many recorded labels (0 to 1) each cell should have.
 
-    Models that impute are trained on more labels than were recorded, and forests are unsure of what is certain. So
-    probabilities are scaled, label by label and in bins of similar ones, to the number of labels recorded there.
+    Models that impute learn more labels than were recorded, and forests are unsure of what is certain. So probabilities
+    are scaled, label by label and in bins of similar ones, to the number of labels recorded there.
     """
     n_labels = recorded.shape[1]
     bins = np.minimum(np.sqrt(np.clip(proba, 0.0, 1.0)) * n_bins, n_bins - 1).astype(np.intp)  # finer where rare
@@ -145,18 +120,13 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.zeros(len(above)), where=below > 0)
 
 
-# ------------------------------------------------------------------------------------------------ along the file
-
-
 def find_gaps(recorded: np.ndarray, expected: np.ndarray) -> tuple[dict[int, Gap], Gap | None]:
     """Return for single labels (by number) the stretch that lacks them, and the stretch that lacks all the others."""
-    n_labels = recorded.shape[1]
     stretches = _Stretches(recorded, expected)
     in_labels = stretches.lacking_a_label()
-    if 2 * len(in_labels) > n_labels:  # not a matter of single labels
+    if 2 * len(in_labels) > recorded.shape[1]:  # not a matter of single labels
         in_labels = {}
-    rest = [j for j in range(n_labels) if j not in in_labels]
-    return in_labels, stretches.lacking_labels(rest)
+    return in_labels, stretches.lacking_labels([j for j in range(recorded.shape[1]) if j not in in_labels])
 
 
 class _Stretches:
@@ -202,8 +172,8 @@ class _Stretches:
         """Say whether labels come and go so much in the rest of the file that the stretch is nothing special."""
         rest = np.ix_(np.r_[0 : self.first[i], self.last[i] : N_BLOCKS], labels)
         drift = drift_of_blocks(self.seen_blocks[rest].sum(axis=1), self.due_blocks[rest].sum(axis=1))
-        seen, due, total = self.seen[i, labels].sum(), self.due[i, labels].sum(), self.total[labels].sum()
-        return bool(chance_of_so_few(seen, total, due, max(spread, drift)) >= limit)
+        gap = self._gap(i, labels)
+        return bool(chance_of_so_few(gap.seen, gap.total, gap.expected, max(spread, drift)) >= limit)
 
     def _gap(self, i: int, labels: list[int]) -> Gap:
         start, stop = self.edges[self.first[i]], self.edges[self.last[i]]
@@ -241,9 +211,6 @@ def spread_of_rows(recorded: np.ndarray, expected: np.ndarray) -> float:
     return float(max(1.0, (left**2).sum() / max((expected * (1.0 - expected)).sum(), 1.0)))
 
 
-# ------------------------------------------------------------------------------------------------ row by row
-
-
 def empty_by_chance(expected: np.ndarray, labelled: float = 1.0) -> np.ndarray:
     """Return for each row the chance of no label: nobody labelled it, or each label is missing by itself."""
     return 1.0 - labelled + labelled * np.prod(1.0 - np.minimum(expected / labelled, 1.0), axis=1)
@@ -266,26 +233,16 @@ def share_labelled(recorded: np.ndarray, expected: np.ndarray) -> float:
     return high
 
 
-# ------------------------------------------------------------------------------------------------ sentences
-
-
-@dataclass(frozen=True)
-class _Names:
+class _Names(NamedTuple):
     """What rows and labels are called, and sentences about them."""
 
     rows: pd.Index
     labels: Sequence[Any]
-    positions: np.ndarray | None = None
-
-    def of(self, positions: np.ndarray) -> "_Names":
-        return _Names(self.rows, self.labels, positions)
+    numbered: str
 
     def say_where(self, gap: Gap) -> str:
-        first, last = gap.start, gap.stop - 1
-        if self.positions is not None:
-            first, last = self.positions[first], self.positions[last]
-        numbered = "numbered from 0; " if isinstance(self.rows, pd.RangeIndex) and self.rows.start == 0 else ""
-        return f"ows {self.rows[first]} to {self.rows[last]} ({numbered}{gap.stop - gap.start} in all)"
+        first, last = self.rows[gap.start], self.rows[gap.stop - 1]
+        return f"ows {first} to {last} ({self.numbered}{gap.stop - gap.start} in all)"
 
     def say_rows(self, gap: Gap) -> str:
         return (
@@ -297,16 +254,13 @@ class _Names:
 
     def say_labels(self, gaps: dict[int, Gap]) -> list[str]:
         clearest = sorted(gaps, key=lambda j: gaps[j].seen - gaps[j].expected)
-        sentences = []
-        for j in clearest[:N_LISTED]:
-            gap = gaps[j]
-            elsewhere = _count(gap.total - gap.seen, "time")
-            sentences.append(
-                f"Label {str(self.labels[j])!r} is recorded {_count(gap.seen, 'time')} in r{self.say_where(gap)}, "
-                f"where their features lead to expect about {gap.expected:.0f}, and {elsewhere} elsewhere. Was it "
-                "recorded in a part of the rows only? Then learn it from that part. If the file is sorted by it, "
-                "there is nothing to worry about."
-            )
+        sentences = [
+            f"Label {str(self.labels[j])!r} is recorded {_count(gaps[j].seen, 'time')} in r{self.say_where(gaps[j])}, "
+            f"where their features lead to expect about {gaps[j].expected:.0f}, and "
+            f"{_count(gaps[j].total - gaps[j].seen, 'time')} elsewhere. Was it recorded in a part of the rows only? "
+            "Then learn it from that part. If the file is sorted by it, there is nothing to worry about."
+            for j in clearest[:N_LISTED]
+        ]
         if more := clearest[N_LISTED:]:
             listed = ", ".join(str(self.labels[j]) for j in more[:10]) + (" and others" if len(more) > 10 else "")
             sentences.append(f"The same is true of {_count(len(more), 'more label')}, each in its own rows: {listed}.")

@@ -33,7 +33,7 @@ def labels_from_lists(
     Returns
     -------
     DataFrame of shape (n, n_labels)
-        Integers; floats if there are unknown rows. **Mind that one unknown row changes what zeros mean**: by default
+        Integers; floats if there are unknown rows. **One unknown row changes what zeros mean**: by default
         (`trust_zeros="auto"`) estimators then trust the zeros of all others.
 
     Examples
@@ -72,8 +72,8 @@ def labels_from_lists(
     if (at < 0).any():
         wrong = int(np.argmax(at < 0))
         row = names[row_of[int(np.argmax(codes == wrong))]]
-        hint = did_you_mean(found[wrong], columns)
-        raise ValueError(f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{hint}")
+        meant = did_you_mean(found[wrong], columns)
+        raise ValueError(f"Row {row!r} has the label {found[wrong]!r}, which `labels` does not list{meant}")
     table = np.zeros((len(rows), len(columns)), np.float64 if unknown.any() else np.int64)
     table[row_of, at[codes]] = 1
     if unknown.any():
@@ -98,9 +98,7 @@ def _read_row(number: int, row: Any, separator: str | None) -> Any:
     if isinstance(row, (list, tuple, set, frozenset, pd.Series, pd.Index)):
         return row
     if isinstance(row, str):
-        if separator is None:
-            return [row]
-        return [name for part in row.split(separator) if (name := part.strip())]
+        return [row] if separator is None else [name for part in row.split(separator) if (name := part.strip())]
     if isinstance(row, np.ndarray) and row.ndim == 1:  # columns of lists in parquet files
         return row.tolist()
     if not isinstance(row, Iterable) and pd.isna(row):

@@ -30,9 +30,8 @@ class Frequency(NamedTuple):
     def _check_stored(self) -> None:
         shape = check_array("value", self.value, float, (None,), 0.0, 1.0 + 1e-9, nan=True).shape
         require((self.low is None) == (self.high is None), "An interval has two ends.")
-        for name, values in (("low", self.low), ("high", self.high)):
-            if values is not None:
-                check_array(name, values, float, shape, 0.0, 1.0 + 1e-9, nan=True)
+        for name in ("low", "high") if self.low is not None else ():
+            check_array(name, getattr(self, name), float, shape, 0.0, 1.0 + 1e-9, nan=True)
 
     @property
     def usable(self) -> np.ndarray:
@@ -42,18 +41,12 @@ class Frequency(NamedTuple):
     @property
     def certain(self) -> np.ndarray:
         """Labels whose frequency is known rather than estimated, (n_labels,) bool."""
-        if self.low is None or self.high is None:
-            return np.zeros(len(self.value), dtype=bool)
-        return self.low == self.high
+        return np.zeros(len(self.value), dtype=bool) if self.low is None else self.low == self.high
 
     def where(self, may_miss: np.ndarray) -> "Frequency":
         """Return it with c = 1 for the other labels."""
-        return Frequency(
-            np.where(may_miss, self.value, 1.0),
-            None if self.low is None else np.where(may_miss, self.low, 1.0),
-            None if self.high is None else np.where(may_miss, self.high, 1.0),
-            self.reason,
-        )
+        low, high = (None if ends is None else np.where(may_miss, ends, 1.0) for ends in (self.low, self.high))
+        return Frequency(np.where(may_miss, self.value, 1.0), low, high, self.reason)
 
 
 @stored("LabelCounts")
@@ -145,8 +138,8 @@ class LabelState:
 
     def _check_stored(self) -> None:
         shape = check_array("recorded", self.recorded, bool, (None, None)).shape
-        check_array("current", self.current, bool, shape)
-        check_array("candidates", self.candidates, bool, shape)
+        for name in ("current", "candidates"):
+            check_array(name, getattr(self, name), bool, shape)
         check_array("since", self.since, np.int16, shape, 0)
         check_array("active", self.active, bool, shape[1:])
         require(min(shape) > 0 and self.layer >= 0, "There are no labels.")
@@ -159,21 +152,15 @@ class LabelState:
     def start(
         cls, recorded: np.ndarray, candidates: np.ndarray | None = None, label_names: Sequence[Any] | None = None
     ) -> "LabelState":
-        """Return the state before layer 1: all zeros are candidates by default, nothing is imputed.
-
-        A label without a positive, or without a candidate, is inactive.
-        """
+        """Return the state before layer 1: nothing is imputed; `candidates` are all zeros unless others are named."""
         recorded = np.array(recorded, dtype=bool)
         candidates = ~recorded if candidates is None else np.asarray(candidates, dtype=bool) & ~recorded
-        active = np.logical_and(recorded.any(axis=0), candidates.any(axis=0))
+        active = np.logical_and(recorded.any(axis=0), candidates.any(axis=0))  # there is something to learn and impute
         since = np.zeros(recorded.shape, np.int16)
         return cls(recorded, recorded, candidates, since, active, label_names=label_names)
 
     def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
-        """Return the state after a layer: `imputed` cells become 1, as far as they are candidates.
-
-        Recorded positives stay whatever an imputer says.
-        """
+        """Return the state after a layer: `imputed` candidates become 1, and recorded positives stay in any case."""
         imputed = imputed & self.candidates
         layer = self.layer + 1
         since = np.where(imputed & (self.since == 0), np.int16(layer), self.since)
@@ -191,16 +178,18 @@ class LabelState:
 
     def estimated(self, estimator: Any, *, X: Any = None, **given: Any) -> "LabelState":
         """Return the state with the frequency that an estimator finds in X or `proba`."""
-        found = estimator.estimate(X, named_labels(self.recorded, self.label_names), **given)
+        labels: Any = self.recorded
+        if self.label_names is not None:
+            labels = pd.DataFrame(labels, columns=pd.Index(self.label_names, tupleize_cols=False))
+        found = estimator.estimate(X, labels, **given)
         if not isinstance(found, Frequency):
             raise TypeError(f"{type(estimator).__name__}.estimate must return a sylvan.labels.state.Frequency.")
-        value, low, high = (None if part is None else np.array(part, dtype=float) for part in found[:3])
-        assert value is not None
-        return replace(self, frequency=Frequency(value, low, high, found.reason))
+        low, high = (None if ends is None else np.array(ends, dtype=float) for ends in (found.low, found.high))
+        return replace(self, frequency=Frequency(np.array(found.value, dtype=float), low, high, found.reason))
 
     @property
     def imputed(self) -> np.ndarray:
-        """Cells that are filled now, (n, n_labels) bool."""
+        """Cells that are imputed now, (n, n_labels) bool."""
         return self.current & ~self.recorded
 
     @property
@@ -208,15 +197,6 @@ class LabelState:
         """Numbers by label."""
         recorded, candidates = self.recorded.sum(axis=0), self.candidates.sum(axis=0)
         return LabelCounts(len(self.recorded), recorded, candidates, self.active, self.frequency)
-
-
-def named_labels(labels: np.ndarray, names: Sequence[Any] | None) -> Any:
-    """Return labels as a table if they have names."""
-    if names is None:
-        return labels
-    table = pd.DataFrame(labels)
-    table.columns = pd.Index(names, tupleize_cols=False)
-    return table
 
 
 def mean_of(probas: Any) -> np.ndarray:

@@ -25,10 +25,7 @@ def list_cells(
     min_proba: float | None = None,
     max_per_label: int | None = None,
 ) -> pd.DataFrame:
-    """List cells by falling probability; of equal ones the first row, then the first label.
-
-    `since` is the layer at which a cell was first imputed, 0 if it was not.
-    """
+    """List cells by falling probability, equal ones by row and label; `since` is the layer that first imputed each."""
     if min_proba is not None:
         wanted = wanted & (probability >= check_number("min_proba", min_proba, 0.0, 1.0))
     row, label = np.nonzero(wanted)
@@ -43,14 +40,8 @@ def list_cells(
         order = order[: check_integer("top", top, 0)]
     row, label = row[order], label[order]
     layer = pd.Series(since[row, label], dtype="Int64").where(since[row, label] > 0)
-    return pd.DataFrame(
-        {
-            "row": rows[row],
-            "label": pd.Index(labels, dtype=object)[label],
-            "probability": probability[row, label],
-            "layer": layer,
-        }
-    )
+    names = {"row": rows[row], "label": pd.Index(labels, dtype=object)[label]}
+    return pd.DataFrame(names | {"probability": probability[row, label], "layer": layer})
 
 
 def row_names(index: pd.Index | None, n: int) -> pd.Index:
@@ -94,8 +85,8 @@ def apply_suggestions(Y: Any, suggestions: pd.DataFrame) -> Any:
     done: Any = sparse.lil_array(Y, copy=True) if sparse.issparse(Y) else np.array(Y)
     if done.ndim != 2:
         raise ValueError(f"Y must have shape (n, n_labels), got {done.shape}.")
-    names = [pd.RangeIndex(length) for length in done.shape]
-    done[_find(names[0], row, "row"), _find(names[1], label, "label")] = 1
+    n, n_labels = done.shape
+    done[_find(pd.RangeIndex(n), row, "row"), _find(pd.RangeIndex(n_labels), label, "label")] = 1
     return type(Y)(done) if sparse.issparse(Y) else done
 
 
@@ -118,9 +109,8 @@ def _word_for_one(Y: pd.DataFrame, column: int) -> Any:
     known = {word: WORDS.get(word.strip().lower()) for word in words}
     ones = [word for word, bit in known.items() if bit == 1]
     opposite = {"no": "yes", "n": "y", "false": "true", "f": "t", "0": "1"}
-    return next(iter(ones), None) or next(
-        (opposite[word.strip().lower()] for word, bit in known.items() if bit == 0), None
-    )
+    ones += [opposite[word.strip().lower()] for word, bit in known.items() if bit == 0]
+    return ones[0] if ones else None
 
 
 def _apply_to_lists(Y: Any, row: pd.Index, label: pd.Index) -> Any:
@@ -137,9 +127,8 @@ def _find(names: pd.Index, wanted: pd.Index, what: str) -> np.ndarray:
         raise ValueError(f"Y has the {what} name {names[names.duplicated()][0]!r} twice; names must be unique.")
     at = names.get_indexer(wanted)
     if (at < 0).any():
-        raise ValueError(
-            f"Y has no {what} {wanted.tolist()[int(np.flatnonzero(at < 0)[0])]!r}, which a suggestion names."
-        )
+        name = wanted.tolist()[int(np.argmax(at < 0))]
+        raise ValueError(f"Y has no {what} {name!r}, which a suggestion names.")
     return at
 
 
@@ -155,34 +144,25 @@ def hide_some(recorded: np.ndarray, rate: float, random_state: np.random.RandomS
 
 
 def report_recovery(
-    hidden: np.ndarray,
-    candidates: np.ndarray,
-    imputed: np.ndarray,
-    probability: np.ndarray,
-    labels: Sequence[Any],
+    hidden: np.ndarray, candidates: np.ndarray, imputed: np.ndarray, probability: np.ndarray, labels: Sequence[Any]
 ) -> pd.DataFrame:
     """Say for each label how many hidden positives came back, and how they rank among all candidates."""
-    rows = []
-    for j in range(hidden.shape[1]):
-        asked = candidates[:, j]
-        rank = pd.Series(-probability[asked, j]).rank(method="average").to_numpy()
-        rows.append((hidden[asked, j], imputed[asked, j], rank))
-    pooled = pd.Series(-probability[candidates]).rank(method="average").to_numpy()
-    rows.append((hidden[candidates], imputed[candidates], pooled))
-    table = pd.DataFrame([_recovery(*row) for row in rows])
-    table.index = pd.Index([*labels, ALL], dtype=object, tupleize_cols=False)
-    table.index.name = "label"
+    columns = [(candidates[:, j], j) for j in range(hidden.shape[1])]
+    cells: list[Any] = [*columns, candidates]  # each label, then all together
+    table = pd.DataFrame([_recovery(hidden[at], imputed[at], probability[at]) for at in cells])
+    table.index = pd.Index([*labels, ALL], dtype=object, tupleize_cols=False, name="label")
     return table.astype(dict.fromkeys(("hidden", "recovered", "imputed", "candidates"), int))
 
 
-def _recovery(hidden: np.ndarray, imputed: np.ndarray, rank: np.ndarray) -> dict[str, float]:
-    n, found = len(hidden), int(hidden.sum())
+def _recovery(hidden: np.ndarray, imputed: np.ndarray, probability: np.ndarray) -> dict[str, float]:
+    n, n_hidden, recovered = len(hidden), int(hidden.sum()), int((hidden & imputed).sum())
+    rank = pd.Series(-probability).rank(method="average").to_numpy()
     return {
-        "hidden": found,
-        "recovered": int((hidden & imputed).sum()),
-        "recall": (hidden & imputed).sum() / found if found else np.nan,
+        "hidden": n_hidden,
+        "recovered": recovered,
+        "recall": recovered / n_hidden if n_hidden else np.nan,
         "imputed": int(imputed.sum()),
         "candidates": n,
-        "median_rank": float(np.median(rank[hidden])) if found else np.nan,
+        "median_rank": float(np.median(rank[hidden])) if n_hidden else np.nan,
         "expected_by_chance": imputed.sum() / n if n else np.nan,
     }

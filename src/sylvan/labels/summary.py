@@ -13,25 +13,15 @@ from sylvan.labels.table import TargetForm
 
 @stored("Grown")
 class Grown(NamedTuple):
-    """How a cascade grew, as far as people want to know.
+    """How a cascade grew, as far as people want to know."""
 
-    Attributes
-    ----------
-    n_features : columns of X
-    n_layers, n_grown : layers that are kept, and that were grown
-    averaged : whether the layers' mean predicts
-    score : of the last layer that is kept, out of sample against the recorded labels
-    measure : name and direction of the score, in words
-    calibrated : whether probabilities are those that a label is present
-    """
-
-    n_features: int
-    n_layers: int
-    n_grown: int
-    averaged: bool
-    score: float
-    measure: str
-    calibrated: bool
+    n_features: int  # columns of X
+    n_layers: int  # that are kept
+    n_grown: int  # layers that were grown
+    averaged: bool  # whether the layers' mean predicts
+    score: float  # of the last layer that is kept, out of sample against the recorded labels
+    measure: str  # name and direction of the score, in words
+    calibrated: bool  # whether probabilities are those that a label is present
 
 
 @dataclass(frozen=True)
@@ -66,11 +56,10 @@ def describe(
     form: TargetForm, counts: LabelCounts, grown: Grown, n_rows: int, n_open: int, n_suggested: int
 ) -> list[str]:
     """Return the sentences of a summary; `n_open` cells may be positive although they are not recorded."""
-    n_labels = form.n_labels
     what = "classes" if form.has_many_classes else "two classes"
     if form.has_labels:
-        what = "labels" if n_labels > 1 else "label"
-    count = "" if form.has_two_classes else f"{n_labels} "
+        what = "labels" if form.n_labels > 1 else "label"
+    count = "" if form.has_two_classes else f"{form.n_labels} "
     notes = [f"{n_rows} rows, {grown.n_features} features, {count}{what}.", _layers(grown)]
     if form.has_many_classes:
         return [*notes, "The most probable class is predicted."]

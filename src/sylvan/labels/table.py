@@ -1,8 +1,7 @@
 """The one reader of targets: what users have becomes `Targets`, and results go back in the form in which it came.
 
 Read are (n, n_labels) of 0/1 (arrays, frames, sparse matrices; NaN, None or a mark of the user's for unknown cells;
-yes/no and true/false in frames), rows that list their labels, and (n,) classes. Errors say what was wrong, where, and
-what to do about it.
+yes/no and true/false in frames), rows that list their labels, and (n,) classes.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from sylvan._messages import warn_user
-from sylvan._validation import check_choice
+from sylvan._validation import check_choice, column_name
 from sylvan.io import stored
 from sylvan.io.checks import check_names, require
 from sylvan.labels.lists import labels_from_lists
@@ -25,19 +24,15 @@ from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
 _UNKNOWN_CLASS = "Input y contains NaN. Remove the rows whose class is unknown."
-_LISTS = (list, tuple, set, frozenset)
 
 
 @stored("LabelClasses")
 class LabelClasses(list[np.ndarray]):
-    """The classes of each label, 0 and 1: a list of arrays, as scikit-learn's multi-label classifiers have it.
-
-    Where probabilities are one array, `cross_val_predict` asks for the shape of the classes, which a list has not.
-    """
+    """The classes of each label, 0 and 1: a list of arrays, as scikit-learn's multi-label classifiers have it."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of labels, and of classes of each."""
+        """Number of labels, and of classes of each: `cross_val_predict` asks for it if probabilities are one array."""
         return len(self), 2
 
     def _check_stored(self) -> None:
@@ -66,14 +61,12 @@ class TargetForm:
     names: np.ndarray | None = None
 
     def _check_stored(self) -> None:
-        classes, n_classes = self.classes, self.n_labels if self.has_many_classes else 2
         require(self.kind in ("multilabel", "multiclass", "binary"), "There is no such kind of labels.")
         require(1 <= self.n_labels <= MAX_LABELS, "There are too many labels, or none.")
         require(not self.has_two_classes or self.n_labels == 1, "Two classes are one label.")
-        if self.has_labels:
-            require(isinstance(classes, LabelClasses) and len(classes) == self.n_labels, "There are other classes.")
-        else:
-            require(isinstance(classes, np.ndarray) and classes.shape == (n_classes,), "There are other classes.")
+        kind, n_classes = LabelClasses if self.has_labels else np.ndarray, 2 if self.has_two_classes else self.n_labels
+        shape = (n_classes, 2) if self.has_labels else (n_classes,)
+        require(isinstance(self.classes, kind) and self.classes.shape == shape, "There are other classes.")
         if self.names is not None:
             check_names("names", self.names, self.n_labels)
 
@@ -185,7 +178,7 @@ class Targets:
         if self.unknown is not None:
             row, column = np.argwhere(self.unknown)[0]
             raise ValueError(
-                f"Y must hold 0 and 1 only, but {_column(column, self.form.names)} has nan in row {row}. Unknown "
+                f"Y must hold 0 and 1 only, but {column_name(column, self.form.names)} has nan in row {row}. Unknown "
                 "labels: they can be neither learned nor measured here; put 0 for 'not recorded', or use a cascade."
             )
         return self
@@ -204,11 +197,9 @@ class Targets:
         """Refuse labels that are not those of a fit."""
         if self.n_labels != form.n_labels:
             raise ValueError(f"Y has {self.n_labels} labels, but the model was fitted with {form.n_labels}.")
-        mine, theirs = self.form.names, form.names
-        if mine is not None and theirs is not None and list(mine) != list(theirs):
-            raise ValueError(
-                f"The labels of Y, {list(mine)}, are not those of the fit in the same order: {list(theirs)}."
-            )
+        mine, theirs = self.form.label_names, form.label_names
+        if self.form.names is not None and form.names is not None and mine != theirs:
+            raise ValueError(f"The labels of Y, {mine}, are not those of the fit in the same order: {theirs}.")
 
 
 def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targets:
@@ -241,10 +232,8 @@ def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targ
     if values.shape[1] == 1 and not _is_zero_one(values):
         if unknown is not None:
             raise ValueError(_UNKNOWN_CLASS)
-        warn_user(
-            "A column-vector y was passed when a 1d array was expected; it is read as one class per row.",
-            DataConversionWarning,
-        )
+        text = "A column-vector y was passed when a 1d array was expected; it is read as one class per row."
+        warn_user(text, DataConversionWarning)
         return replace(_read_classes(raw.ravel(), unknown_label), index=index)
     names = None if columns is None else np.asarray(columns, dtype=object)
     return replace(_read_table(values, names), unknown=unknown, index=index, columns=columns)
@@ -257,11 +246,9 @@ def complete_targets(y: Any) -> Targets:
 
 def read_labels(y: Any) -> Targets:
     """Read a table of labels, or one label as (n,) of 0/1 (never classes); unknown cells count as not recorded."""
-    if not sparse.issparse(y):
-        if not isinstance(y, pd.DataFrame):
-            y = np.asarray(y)
-        if y.ndim == 1:
-            y = y[:, None]
+    if not sparse.issparse(y) and not isinstance(y, pd.DataFrame):
+        y = np.asarray(y)
+        y = y[:, None] if y.ndim == 1 else y
     targets = read_targets(y)
     if not targets.form.has_labels:
         raise ValueError("Y must hold 0, 1 and NaN only: a table of labels, not classes.")
@@ -269,18 +256,11 @@ def read_labels(y: Any) -> Targets:
 
 
 class WeakLabels(NamedTuple):
-    """Targets of which some positives may be missing.
+    """Targets of which some positives may be missing."""
 
-    Attributes
-    ----------
-    targets : as they were read
-    recorded : (n, n_labels) bool, recorded positives
-    candidates : (n, n_labels) bool, cells that may be positive although they are not recorded
-    """
-
-    targets: Targets
-    recorded: np.ndarray
-    candidates: np.ndarray
+    targets: Targets  # as they were read
+    recorded: np.ndarray  # (n, n_labels) bool, recorded positives
+    candidates: np.ndarray  # (n, n_labels) bool, cells that may be positive although they are not recorded
 
 
 def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto", names: Any = None) -> WeakLabels:
@@ -290,9 +270,6 @@ def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "au
     return WeakLabels(targets, targets.recorded, targets.candidates(trust_zeros, unknown_label))
 
 
-# --------------------------------------------------------------------------------------------------- forms of cells
-
-
 def lists_labels(y: Any) -> bool:
     """Say whether rows list the names of their labels, which numpy would turn into nonsense.
 
@@ -300,11 +277,9 @@ def lists_labels(y: Any) -> bool:
     be either, and are refused.
     """
     in_series = isinstance(y, pd.Series) or (isinstance(y, np.ndarray) and y.ndim == 1)
-    if not in_series and not isinstance(y, (list, tuple)):
+    if not (y.dtype == object if in_series else isinstance(y, (list, tuple))):
         return False
-    if in_series and y.dtype != object:
-        return False
-    rows = [row for row in y if isinstance(row, (*_LISTS, np.ndarray))]
+    rows = [row for row in y if isinstance(row, (list, tuple, set, frozenset, np.ndarray))]
     if not rows:
         return False
     if any(isinstance(row, (set, frozenset)) for row in rows) or len({len(row) for row in rows}) > 1:
@@ -325,18 +300,14 @@ def _read_words(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind not in "OUS":
         return values
     codes, found = pd.factorize(values.ravel())
-    read = [WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value for value in found]
-    known = np.empty(len(read), dtype=object)
-    known[:] = read
+    known = np.empty(len(found), dtype=object)
+    known[:] = [WORDS.get(value.strip().lower(), value) if isinstance(value, str) else value for value in found]
     return known[codes].reshape(values.shape)
 
 
 def _split_unknown(values: np.ndarray, unknown_label: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Return values with 0 in unknown cells, and where they were; None if there are none."""
-    if values.dtype == bool:
-        return values, None
-    unknown = _equals(values, unknown_label)
-    if not unknown.any():
+    if values.dtype == bool or not (unknown := _equals(values, unknown_label)).any():
         return values, None
     return np.where(unknown, 0, values if values.dtype.kind in "iuf" else values.astype(object)), unknown
 
@@ -352,13 +323,10 @@ def _equals(values: np.ndarray, label: Any) -> np.ndarray:
 
 
 def _is_zero_one(y: np.ndarray) -> bool:
-    if y.dtype == bool:
-        return True
-    if y.dtype.kind not in "iuf":
-        try:
-            y = y.astype(float)
-        except (TypeError, ValueError):
-            return False
+    try:
+        y = y if y.dtype.kind in "biuf" else y.astype(float)
+    except (TypeError, ValueError):
+        return False
     return bool(((y == 0) | (y == 1)).all())
 
 
@@ -404,10 +372,6 @@ def _read_table(y: np.ndarray, names: np.ndarray | None) -> Targets:
     return Targets(_label_form(y.shape[1], names), start, label.astype(np.uint32))
 
 
-def _column(number: int, names: np.ndarray | None) -> str:
-    return f"column {number}" if names is None else f"column {names[number]!r}"
-
-
 def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     """Raise an error that says where Y has a value other than 0 and 1."""
     try:
@@ -415,10 +379,9 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     except (TypeError, ValueError):
         wrong = np.array([[not (isinstance(v, Real) and v in (0, 1)) for v in row] for row in y])
     row, column = np.argwhere(wrong)[0]
-    value = y[row, column]
-    value = value.item() if isinstance(value, np.generic) else value
+    value = y[row, column].item() if isinstance(y[row, column], np.generic) else y[row, column]
     raise ValueError(
-        f"Y must hold 0 and 1 only, but {_column(column, names)} has {value!r} in row {row}. Turn it into 0/1: "
+        f"Y must hold 0 and 1 only, but {column_name(column, names)} has {value!r} in row {row}. Turn it into 0/1: "
         "Y = (Y == 'my word').astype(int), with the value that means present; a column of several classes needs one "
         "column per class (pandas.get_dummies)."
     )
@@ -439,8 +402,7 @@ def _read_sparse(y: Any, unknown_label: Any) -> Targets:
     if not _is_zero_one(csr.data):
         at = int(np.flatnonzero(csr.data != 1)[0])
         row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
-        raise ValueError(
-            f"Y must hold 0 and 1 only, but column {csr.indices[at]} has {csr.data[at].item()!r} in row {row}."
-        )
+        value, column = csr.data[at].item(), csr.indices[at]
+        raise ValueError(f"Y must hold 0 and 1 only, but column {column} has {value!r} in row {row}.")
     form = _label_form(csr.shape[1])
     return Targets(form, csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), unknown)

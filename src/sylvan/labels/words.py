@@ -15,21 +15,8 @@ WORDS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(("0", "
 def read_words(values: pd.Series, own_words: Mapping[str, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return which cells of a label say that it is present, and which are unknown; all others say absent.
 
-    Parameters
-    ----------
-    values : Series
-        Numbers, truth values or text, in any mixture; its name is the label.
-    own_words : mapping of str to bool, optional
-        Further words in lower case, which go before the usual ones.
-
-    Returns
-    -------
-    present, unknown : ndarray of shape (n,) of bool
-
-    Raises
-    ------
-    ValueError
-        If a cell holds something else; the message names the label, the cell and its row (by the index).
+    `values` are numbers, truth values or text, in any mixture; their name is the label. `own_words`, in lower case, go
+    before the usual ones. The error for something else names the label, the cell and its row (by the index).
 
     Examples
     --------

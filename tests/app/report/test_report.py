@@ -11,7 +11,7 @@ from sylvan import auto, flaforest, gcforest, rf_et, slcforest
 from sylvan.app.report import write_report
 from sylvan.datasets import hide_positives
 from sylvan.labels.frequency import KnownFrequency
-from sylvan.labels.impute.keep import KeepLabels
+from sylvan.labels.impute import KeepLabels
 from sylvan.pages.words import brief
 
 

@@ -515,7 +515,7 @@ NAMED = pd.DataFrame(CASE.Y.astype(int), columns=["sun", "rain", "hail"])
     ids=repr,
 )
 def test_forms_of_what_is_known(within, limits):
-    np.testing.assert_array_equal(read_limits(within, 3, None), np.transpose(limits))
+    np.testing.assert_array_equal(read_limits(within, [0, 1, 2]), np.transpose(limits))
     c = estimate(CASE, within=within)
     for value, (low, high) in zip(c, limits):
         assert low <= value <= high

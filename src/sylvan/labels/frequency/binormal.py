@@ -1,7 +1,7 @@
 """The label frequency from the shape of rankings, for each label as far as labels differ."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,30 +19,22 @@ _LOG_GRID = np.log(_GRID)
 _SPREADS = np.array([0.02, 0.1, 0.2, 0.3, 0.45, 0.7])  # standard deviations of log c between labels
 _SEPARATIONS = np.linspace(0.0, 5.0, 26)
 _SCORES = np.linspace(-5.0, 10.0, 301)
+# P(score > s) and heights of the density, of negatives, then of positives by their separation.
+_TABLES = [table for s in (_SCORES, _SCORES - _SEPARATIONS[:, None]) for table in (ndtr(-s), np.exp(-0.5 * s**2))]
 _N_BINS = 60
 _IMPOSSIBLE = -200.0  # log likelihood of what cannot be, so that labels that contradict each other are not an error
 _EVIDENCE = 3.0  # Bayes factors below are no sign
 _WIDE = 2.0  # intervals of c that are wider than this factor tell little
 
 
-class Reading(NamedTuple):
-    """What the rankings say."""
-
-    chances: np.ndarray  # (n_labels, n_grid) probability of each c of the grid; NaN of labels without a positive
-    recorded: np.ndarray  # (n_labels,) share of recorded rows; c cannot be less
-    spread: float  # expected standard deviation of log c between labels
-    differ: float  # how many times more likely the labels are if they differ than if they do not (Bayes factor)
-
-
 @stored("BinormalFrequency")
 class BinormalFrequency(BaseEstimator):
     """c of each label from the shape of its ranking, drawn towards that of all labels.
 
-    Rank the rows by the probability that a label is recorded. If c is 1, the share of recorded rows keeps rising
-    towards the top; if c is smaller, it rises to a plateau at c, where all rows are positive and a share of 1 - c was
-    missed. Where no group of rows is purely positive, there is no plateau, and the highest share of recorded rows,
-    which other estimators take for c (`TopRate`, TIcE, percentiles), is far too low. Here the whole curve is compared
-    with those that the binormal model of ROC analysis gives:
+    Rank the rows by the probability that a label is recorded. The share of recorded rows rises towards the top, to a
+    plateau at c where all rows are positive. Where no group of rows is purely positive, there is no plateau, and the
+    highest share, which other estimators take for c (`TopRate`, TIcE, percentiles), is far too low. Here the whole
+    curve is compared with those that the binormal model of ROC analysis gives:
 
     1. Scores of negatives are N(0, 1), those of positives N(δ, 1), a share d / c of the rows is positive, where d is
        the share of recorded ones, and P(recorded | score) = c P(positive | score). L_j(c) is the likelihood of the
@@ -53,10 +45,9 @@ class BinormalFrequency(BaseEstimator):
        one value unless the data show that they differ, and those that say little follow the others.
     3. The estimate of c_j is its geometric mean, given all labels; the interval has the central probability `level`.
 
-    Ranks alone are used, so that it does not matter how cautious the probabilities are. c is not looked for below 0.08.
-    Complete labels that the features do not predict at all have a c near the middle of that range, and a wide interval:
-    say `within=1` if you know that nothing is missing. Intervals are too narrow where scores are far from normal.
-    Assumes that positives are
+    Ranks alone are used, so that it does not matter how cautious the probabilities are. Complete labels that the
+    features do not predict at all have a c near the middle of the range, and a wide interval: say `within=1` if you
+    know that nothing is missing. Intervals are too narrow where scores are far from normal. Positives are assumed to be
     missing at random within a label, whatever their features; if hard cases are missed more often, c is too high.
 
     Parameters
@@ -69,15 +60,11 @@ class BinormalFrequency(BaseEstimator):
     level : float, default=0.9
         Probability that c lies within the interval.
 
-    Notes
-    -----
-    Not published in this form.
-
     References
     ----------
-    .. [1] D. D. Dorfman and E. Alf, Maximum-likelihood estimation of parameters of signal-detection theory, Journal of
-       Mathematical Psychology 6, 1969 (the binormal model).
-    .. [2] C. Elkan and K. Noto, Learning classifiers from only positive and unlabeled data, KDD 2008 (c).
+    D. D. Dorfman and E. Alf, Maximum-likelihood estimation of parameters of signal-detection theory, Journal of
+    Mathematical Psychology 6, 1969 (the binormal model); C. Elkan and K. Noto, Learning classifiers from only positive
+    and unlabeled data, KDD 2008 (c). Not published in this form.
 
     Examples
     --------
@@ -103,98 +90,76 @@ class BinormalFrequency(BaseEstimator):
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label with its interval, NaN for a label without positives, and why labels share it or not.
 
-        Y (n, n_labels) is 1 where a label was recorded; `proba` holds out-of-sample probabilities, NaN for cells known
-        to be negative, which are left out. X and random_state are ignored.
+        `proba` is NaN for cells that are known to be absent, which are left out.
         """
-        found, limits = self._read(Y, proba)
-        c = _within(np.exp(found.chances @ _LOG_GRID), found.recorded, limits)
-        tail = 0.5 * (1.0 - self.level)
-        ends = [_within(_quantiles(found.chances, at), found.recorded, limits) for at in (tail, 1.0 - tail)]
-        narrow = ~np.isnan(c) & (_allowed(limits).sum(axis=1) == 1)  # too narrow for the grid to say more
-        low, high = np.where(narrow, np.clip(found.recorded, *limits), ends[0]), np.where(narrow, limits[1], ends[1])
-        return Frequency(c, np.fmin(low, c), np.fmax(high, c), self._reason(found, limits, *ends))
-
-    def _read(self, Y: Any, proba: Any) -> tuple[Reading, np.ndarray]:
         check_number("trust", self.trust, 0.0, 1.0)
         check_number("level", self.level, 0.0, 1.0)
         targets = read_labels(Y)
-        observed, names = targets.recorded, None if targets.form.names is None else targets.form.label_names
-        proba = check_proba(type(self).__name__, proba, observed.shape)
-        limits = read_limits(self.within, observed.shape[1], names)
-        likelihood = np.array([label_likelihood(y, p) for y, p in zip(observed.T, proba.T)])
+        labels = targets.recorded
+        proba = check_proba(type(self).__name__, proba, labels.shape)
+        limits = read_limits(self.within, targets.form.label_names)
+        likelihood = np.array([label_likelihood(y, p) for y, p in zip(labels.T, proba.T)])
         there = np.isfinite(likelihood).any(axis=1)
-        chances = np.full(likelihood.shape, np.nan)
-        weights = np.zeros((len(_SPREADS), len(_GRID)))
+        chances = np.full(likelihood.shape, np.nan)  # of each c of the grid
+        by_spread = np.zeros(len(_SPREADS))
+        allowed = _allowed(limits)
         if there.any():
-            possible = _allowed(limits) & np.isfinite(likelihood)
+            possible = allowed & np.isfinite(likelihood)
             evidence = np.where(possible, self.trust * np.where(possible, likelihood, 0.0), -np.inf)
             chances[there], weights = share_evidence(evidence[there])
-        by_spread = weights.sum(axis=1)
-        differ = float(by_spread[1:].mean() / max(by_spread[0], 1e-300))
+            by_spread = weights.sum(axis=1)
         known = ~np.isnan(proba)
-        recorded = (observed & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        return Reading(chances, recorded, float(by_spread @ _SPREADS), differ), limits
-
-    def _reason(self, found: Reading, limits: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
-        there = ~np.isnan(found.chances[:, 0])
-        given = limits[0] == limits[1]
-        if given.all():
-            return "given"
-        if not there.any():
-            return "no label has a recorded positive"
-        if there.sum() == 1:
-            text = "there is one label" if len(there) == 1 else "of one label only; the others say nothing of it"
-        elif found.differ < _EVIDENCE:
-            text = "about one value for all labels, as nothing shows that they differ"
-        else:
-            text = "a value for each label, drawn towards a common one; labels differ by a factor of about "
-            text += f"{np.exp(found.spread):.2f}"
-        if given.any():
-            text += "; some are given"
-        elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():
-            text += "; kept within the given limits"
-        low, high = low[there], high[there]
-        typical = np.argsort(high / low, kind="stable")[(len(low) - 1) // 2]
-        if high[typical] > _WIDE * low[typical] and not given.any():
-            between = f"between {low[typical]:.2f} and {high[typical]:.2f}"
-            text += f"; the data say little about it (it lies {between}): if you know better, say so"
-        return text
+        recorded = (labels & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        c = _within(np.exp(chances @ _LOG_GRID), recorded, limits)
+        tail = 0.5 * (1.0 - self.level)
+        ends = [_within(_quantiles(chances, at), recorded, limits) for at in (tail, 1.0 - tail)]
+        narrow = ~np.isnan(c) & (allowed.sum(axis=1) == 1)  # too narrow for the grid to say more
+        low, high = np.where(narrow, np.clip(recorded, *limits), ends[0]), np.where(narrow, limits[1], ends[1])
+        return Frequency(c, np.fmin(low, c), np.fmax(high, c), _reason(by_spread, limits, there, *ends))
 
 
-def label_likelihood(observed: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """Return the log likelihood of each c of the grid (step 1), -inf where it cannot be.
+def _reason(by_spread: np.ndarray, limits: np.ndarray, there: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+    """Say why labels share a value or not, by the chance of each spread between them; `there` have a positive."""
+    given = limits[0] == limits[1]
+    if given.all():
+        return "given"
+    if not there.any():
+        return "no label has a recorded positive"
+    if there.sum() == 1:
+        text = "there is one label" if len(there) == 1 else "of one label only; the others say nothing of it"
+    elif by_spread[1:].mean() / max(by_spread[0], 1e-300) < _EVIDENCE:  # Bayes factor of labels that differ
+        text = "about one value for all labels, as nothing shows that they differ"
+    else:
+        text = "a value for each label, drawn towards a common one; labels differ by a factor of about "
+        text += f"{np.exp(by_spread @ _SPREADS):.2f}"
+    if given.any():
+        text += "; some are given"
+    elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():
+        text += "; kept within the given limits"
+    low, high = low[there], high[there]
+    typical = np.argsort(high / low, kind="stable")[(len(low) - 1) // 2]
+    if high[typical] > _WIDE * low[typical] and not given.any():
+        between = f"between {low[typical]:.2f} and {high[typical]:.2f}"
+        text += f"; the data say little about it (it lies {between}): if you know better, say so"
+    return text
 
-    It cannot be anything of labels without a positive. Cells of one probability count as their mean each.
-    """
+
+def label_likelihood(y: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """Return the log likelihood of each c of the grid (step 1), -inf where it cannot be (all, without a positive)."""
     out = np.full(len(_GRID), -np.inf)
     there = ~np.isnan(proba)
-    observed, proba = observed[there].astype(float), proba[there]
-    n = len(observed)
-    if not observed.any():
+    y, proba, n = y[there].astype(float), proba[there], int(there.sum())
+    if not y.any():
         return out
     order = np.argsort(-proba, kind="stable")
     _, group, sizes = np.unique(-proba[order], return_inverse=True, return_counts=True)
-    share = np.bincount(group, observed[order]) / sizes
+    share = np.bincount(group, y[order]) / sizes  # cells of one probability count as their mean each
     edges = np.unique(np.rint(n * np.linspace(0.0, 1.0, _N_BINS + 1) ** 2).astype(np.int64))  # finer at the top
     recorded = np.add.reduceat(share[group], edges[:-1])
     bins = np.diff(edges).astype(float)
     middles = (edges[:-1] + edges[1:]) / (2.0 * n)
-    binormal_likelihood(recorded, bins, middles, float(observed.mean()), _GRID, *_TABLES, out)
+    binormal_likelihood(recorded, bins, middles, float(y.mean()), _GRID, *_TABLES, out)
     return out
-
-
-def _normal_tables() -> tuple[np.ndarray, ...]:
-    """Return P(score > s) and heights of negatives, then of positives by their separation."""
-    shifted = _SCORES - _SEPARATIONS[:, None]
-    return (
-        ndtr(-_SCORES),
-        np.exp(-0.5 * _SCORES**2),
-        np.ascontiguousarray(ndtr(-shifted)),
-        np.ascontiguousarray(np.exp(-0.5 * shifted**2)),
-    )
-
-
-_TABLES = _normal_tables()
 
 
 def share_evidence(log_likelihood: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,15 +203,14 @@ def _within(c: np.ndarray, recorded: np.ndarray, limits: np.ndarray) -> np.ndarr
     return np.where(known, limits[0], np.clip(np.maximum(c, recorded), *limits))
 
 
-def read_limits(within: Any, n_labels: int, names: list[Any] | None) -> np.ndarray:
+def read_limits(within: Any, labels: list[Any]) -> np.ndarray:
     """Return (2, n_labels), the least and greatest c of each label that a user allows."""
-    limits = np.array([[0.0], [1.0]]) * np.ones(n_labels)
+    limits = np.array([[0.0], [1.0]]) * np.ones(len(labels))
     if within is None:
         return limits
     if not isinstance(within, (Mapping, pd.Series)):
         limits[:] = _read_range(within)[:, None]
         return limits
-    labels = list(range(n_labels)) if names is None else names
     if isinstance(within, pd.Series) and not within.index.is_unique:
         twice = within.index[within.index.duplicated()].unique().tolist()
         raise ValueError(f"frequency names a label twice: {twice}.")

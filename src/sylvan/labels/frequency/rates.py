@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_integer, check_number, check_proba
+from sylvan._validation import check_integer, check_number, check_proba, keep
 from sylvan.io import stored
 from sylvan.labels.state import Frequency
 from sylvan.labels.table import read_labels
@@ -45,19 +45,12 @@ class OutOfBagPercentile(BaseEstimator):
         self.percentile = percentile
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label, NaN for a label that no row has, and where the percentile is 0.
-
-        Y (n, n_labels) or (n,) is 1 where a label was recorded, else 0 or NaN; `proba`, of the same shape, holds
-        probabilities by models that did not see the row. Cells with NaN are left out. X and random_state are ignored.
-        """
+        """Return c of each label, NaN if no row has it or the percentile is 0; cells with NaN in proba are left out."""
         check_number("percentile", self.percentile, 0.0, 100.0)
         recorded = read_labels(Y).recorded
         proba = check_proba("OutOfBagPercentile", proba, recorded.shape)
-        c = np.full(recorded.shape[1], np.nan)
-        for label, column in enumerate(proba.T):
-            known = column[recorded[:, label] & ~np.isnan(column)]
-            if len(known):
-                c[label] = np.percentile(known, self.percentile)
+        said = [column[labelled & ~np.isnan(column)] for labelled, column in zip(recorded.T, proba.T)]
+        c = np.array([np.percentile(known, self.percentile) if len(known) else np.nan for known in said])
         return Frequency(np.where(c > 0.0, c, np.nan))
 
 
@@ -68,8 +61,8 @@ class KnownFrequency(BaseEstimator):
     Parameters
     ----------
     frequency : float, sequence, dict or Series
-        One number for all labels, one for each label, or one for each label's name, the column name of Y; labels of a
-        Y without names are called 0, 1, ... All are greater than 0 and at most 1.
+        One number in (0, 1] for all labels, one for each label, or one for each label's name, the column name of Y;
+        labels of a Y without names are called 0, 1, ...
 
     Examples
     --------
@@ -114,8 +107,7 @@ class KnownFrequency(BaseEstimator):
 class TopRate(BaseEstimator):
     """c is the greatest share of recorded positives among the k rows with the highest probability, over all k.
 
-    Whatever the rows of a set have in common, at most a share c of them is recorded, and c if all are positive. The
-    rows that a forest is surest of are nearly all positive, so their rate comes close to c from below. Unlike a
+    The rows that a forest is surest of are nearly all positive, so their rate comes close to c from below. Unlike a
     percentile of the probabilities it does not take the probability of a sure positive for 1, which out-of-sample
     probabilities of noisy labels never reach. Not published.
 
@@ -140,14 +132,10 @@ class TopRate(BaseEstimator):
     uses_proba = True
 
     def __init__(self, *, min_rows: int = 20, pooled: bool = True) -> None:
-        self.min_rows = min_rows
-        self.pooled = pooled
+        keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label, NaN for a label without positives.
-
-        Y (n, n_labels) is 1 where a label was recorded; `proba` holds out-of-sample probabilities. Others are ignored.
-        """
+        """Return c of each label by out-of-sample probabilities, NaN for a label without positives."""
         check_integer("min_rows", self.min_rows, 1)
         recorded = read_labels(Y).recorded
         proba = check_proba("TopRate", proba, recorded.shape)

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, check_random_state
 
-from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number, keep
+from sylvan._validation import NameHolder, check_choice, check_features, check_integer, check_number, column_name, keep
 from sylvan.io import stored
 from sylvan.kernels.tice import estimate_frequency
 from sylvan.labels.state import Frequency
@@ -37,20 +37,19 @@ class TIcE(BaseEstimator):
     more where it cannot. Positives are assumed to be labelled completely at random.
 
     Features are cut into bins of equal width; missing values are a bin of their own, constant features are left out.
-    Nominal features are best given as one 0/1 column for each value. Where the best feature of a node leaves only one
-    bin of the estimation rows non-empty, the next best is taken (the published algorithm gives the node up), which
-    raised estimates a little on real data and none above c.
+    Nominal features should be one 0/1 column for each value. Deviation: where the best feature of a node leaves only
+    one bin of the estimation rows non-empty, the next best is taken (the paper gives the node up), which raised
+    estimates a little on real data and none above c.
 
     Parameters
     ----------
     max_bepp : float, default=5
-        k in the score L / (T + k) of a set with T rows, L of them labelled. The feature whose best bin has the highest
+        k in the score L / (T + k) of a set with T rows, L of them labelled: the feature whose best bin has the highest
         score splits a node. A greater k prefers larger sets.
     max_splits : int, default=500
-        Number of nodes that are tried to be split, for each fold and iteration.
+        Nodes that are tried to be split, for each fold and iteration.
     min_t : int, default=10
-        Smallest number of rows that a set needs to give a bound. Sets with at most as many rows that grow the tree are
-        not split.
+        Rows that a set needs to give a bound, and more than these to be split where the tree is grown.
     n_folds : int, default=5
         Each fold in turn grows a tree, the others estimate c with it. With fewer rows there are fewer folds.
     n_iter : int, default=2
@@ -59,7 +58,7 @@ class TIcE(BaseEstimator):
         Probability with which chance may exceed the bound, for each set; 1 takes the plain shares. None stands for
         max(0.025, 1 / (1 + 0.004 T)) with T rows that estimate.
     n_bins : int, default=4
-        Number of bins of each feature.
+        Bins of each feature.
     promising_only : bool, default=False
         Take the bound of the set that looks best where the tree is grown, instead of the greatest bound.
     scale : bool, default=True
@@ -89,41 +88,27 @@ class TIcE(BaseEstimator):
     uses_proba: ClassVar[bool] = False
 
     def __init__(
-        self,
-        max_bepp: float = 5,
-        max_splits: int = 500,
-        min_t: int = 10,
-        n_folds: int = 5,
-        n_iter: int = 2,
-        delta: float | None = None,
-        n_bins: int = 4,
-        promising_only: bool = False,
-        scale: bool = True,
+        self, max_bepp: float = 5, max_splits: int = 500, min_t: int = 10, n_folds: int = 5, n_iter: int = 2,
+        delta: float | None = None, n_bins: int = 4, promising_only: bool = False, scale: bool = True,
         random_state: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         keep(self, locals())
 
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
-        """Return c of each label, NaN for a label that no row has.
-
-        X are features (n, n_features), NaN if missing; Y (n, n_labels) or (n,) is 1 where a label was recorded, else 0
-        or NaN; random_state is used if the constructor had none; `proba` is ignored.
-        """
+        """Return c of each label by X, NaN for a label that no row has; random_state if the constructor had none."""
         return Frequency(np.array([result.c for result in self.results(X, Y, random_state)]))
 
     def results(self, X: Any, Y: Any, random_state: Any = None) -> list[TIcEResult]:
         """Return all that was found, label by label; parameters as in `estimate`."""
         self._check_parameters()
-        recorded = read_labels(Y).recorded
+        recorded, holder = read_labels(Y).recorded, NameHolder()
         if X is None:
             raise ValueError("TIcE estimates from features: X is needed, got None.")
-        holder = NameHolder()
         X = check_features(holder, X, reset=True)
         check_consistent_length(X, recorded)
         rng = check_random_state(random_state if self.random_state is None else self.random_state)
-        n = len(recorded)
-        n_folds = min(self.n_folds, n)
-        fold = (rng.permutation(n) % n_folds).astype(np.uint8)
+        n_folds = min(self.n_folds, len(recorded))
+        fold = (rng.permutation(len(recorded)) % n_folds).astype(np.uint8)
         codes = _bin_columns(X, self.n_bins, self.scale, getattr(holder, "feature_names_in_", None))
         return [self._search(codes, labelled, fold, n_folds) for labelled in recorded.T]
 
@@ -142,13 +127,12 @@ class TIcE(BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_number("max_bepp", self.max_bepp, 0.0)
-        check_integer("max_splits", self.max_splits, 1)
-        check_integer("min_t", self.min_t, 1)
+        for name in ("max_splits", "min_t", "n_iter"):
+            check_integer(name, getattr(self, name), 1)
         check_integer("n_folds", self.n_folds, 2, 255)
-        check_integer("n_iter", self.n_iter, 1)
         check_integer("n_bins", self.n_bins, 2, _MAX_BINS)
-        check_choice("promising_only", self.promising_only, (True, False))
-        check_choice("scale", self.scale, (True, False))
+        for name in ("promising_only", "scale"):
+            check_choice(name, getattr(self, name), (True, False))
         if self.delta is not None:
             check_number("delta", self.delta, 0.0, 1.0, open_low=True)
 
@@ -160,8 +144,6 @@ def tice(X: Any, s: Any, **parameters: Any) -> TIcEResult:
 
     Examples
     --------
-    30 % of the rows are positive, half of them are labelled:
-
     >>> import numpy as np
     >>> from sylvan.labels.frequency.tice import tice
     >>> rng = np.random.default_rng(0)
@@ -177,10 +159,7 @@ def tice(X: Any, s: Any, **parameters: Any) -> TIcEResult:
 
 
 def _bin_columns(X: Any, n_bins: int, scale: bool, names: np.ndarray | None) -> np.ndarray:
-    """Return features as bins of equal width, (n_features, n) uint8, without those that have one bin only.
-
-    Missing values have the code `n_bins`. Columns are made dense block by block.
-    """
+    """Return features as bins of equal width, (n_features, n) uint8, `n_bins` if missing; not those of one bin only."""
     n, d = X.shape
     X = X.tocsc() if sparse.issparse(X) else X
     codes = np.empty((d, n), np.uint8)
@@ -216,6 +195,6 @@ def _check_unit(values: np.ndarray, first: int, names: np.ndarray | None) -> Non
     outside = ((values < 0.0) | (values > 1.0)).any(axis=1)
     if outside.any():
         at = int(np.argmax(outside))
-        name = f"column {first + at}" if names is None else f"column {names[first + at]!r}"
+        name = column_name(first + at, names)
         value = values[at][(values[at] < 0.0) | (values[at] > 1.0)][0]
         raise ValueError(f"With scale=False features must lie in [0, 1], but {name} of X has {value}; use scale=True.")

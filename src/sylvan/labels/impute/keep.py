@@ -20,7 +20,7 @@ class KeepLabels(BaseEstimator):
     Parameters
     ----------
     frequency : frequency estimator or None, default=None
-        Estimates c = P(recorded | positive) of each label on the way, from the first layer's probabilities, for
+        Estimates c = P(recorded | present) of each label on the way, from the first layer's probabilities, for
         `label_frequency_` and `decision_threshold="calibrated"`; the labels stay as they are.
     """
 
@@ -59,15 +59,23 @@ class KeepLabels(BaseEstimator):
         return state.advance(state.imputed, state.active)
 
     def _estimated(self, estimator: FrequencyEstimator, state: LabelState, **given: Any) -> LabelState:
-        """Return the state with c; a label of which no cell may be missing has c = 1."""
-        may_miss = state.counts.n_candidates > 0
-        ones = np.ones(state.recorded.shape[1])
+        """Return the state with c, 1 for a label of which no cell may be missing; warn of a c that cannot be."""
+        may_miss, ones = state.counts.n_candidates > 0, np.ones(state.recorded.shape[1])
         if not may_miss.any():
             return replace(state, frequency=Frequency(ones, ones, ones, "no cell may be missing"))
         state = state.estimated(estimator, **given)
         assert state.frequency is not None
-        _warn_impossible(state, state.frequency.value)
-        return state if may_miss.all() else replace(state, frequency=state.frequency.where(may_miss))
+        c, share = state.frequency.value, state.recorded.mean(axis=0)
+        wrong = c < share - 1e-9  # False where c is NaN
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            name = at if state.label_names is None else state.label_names[at]
+            warn_user(
+                f"A label frequency of {c[at]:.2g} for label {name!r} would mean more positives than rows: "
+                f"{share[at]:.0%} of the rows have it on record. The frequency cannot be less than that.",
+                FrequencyWarning,
+            )
+        return replace(state, frequency=state.frequency.where(may_miss))
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return the estimated frequency, 1 where there is none."""
@@ -76,17 +84,3 @@ class KeepLabels(BaseEstimator):
     def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say what would be predicted: p > 0.5, or 0.5 times the frequency if it is known."""
         return mean_of(probas) > 0.5 * counts.known_frequency
-
-
-def _warn_impossible(state: LabelState, frequency: np.ndarray) -> None:
-    """Warn of frequencies that would make more positives than there are rows."""
-    share = state.recorded.mean(axis=0)
-    wrong = np.flatnonzero(frequency < share - 1e-9)  # False for NaN
-    if len(wrong):
-        at = int(wrong[0])
-        name = at if state.label_names is None else state.label_names[at]
-        warn_user(
-            f"A label frequency of {frequency[at]:.2g} for label {name!r} would mean more positives than rows: "
-            f"{share[at]:.0%} of the rows have it on record. The frequency cannot be less than that.",
-            FrequencyWarning,
-        )
