@@ -8,26 +8,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget, keep
-from sylvan.cascade import keeping, missing_labels
+from sylvan._validation import check_features, check_groups, check_rows, check_same_order, forget, keep
+from sylvan._validation import warn_suspicious_features as warn_of_features
+from sylvan.cascade import keeping
 from sylvan.cascade.consistency import FITTED, check_cascade
-from sylvan.cascade.growth import grow
+from sylvan.cascade.growth import Stage, grow
 from sylvan.cascade.layer import MAX_SEED, TrainingRows
-from sylvan.cascade.plan import make_plan
+from sylvan.cascade.plan import Plan, make_plan, open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.predictor import CascadePredictor
-from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows, warn_of_features
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
 from sylvan.io import stored
 from sylvan.labels.contracts import LabelImputer
 from sylvan.labels.findings import Findings
 from sylvan.labels.state import LabelState
-from sylvan.labels.suggestions import apply_suggestions
+from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
 from sylvan.labels.summary import Grown, Summary
 from sylvan.labels.table import WeakLabels, read_weak_labels
 
@@ -132,21 +133,12 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     >>> from sylvan.labels.impute import StrictLabelComplement
     >>> from sylvan.cascade.length import BestLayer
     >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
-    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
-    >>> forests = [
-    ...     RandomForest(30, out_of_sample=OutOfBag()),
-    ...     ExtraTrees(30, bootstrap=True, out_of_sample=OutOfBag()),
-    ... ]
-    >>> model = DeepForestClassifier(
-    ...     forests,
-    ...     augment=OutputSpace(),
-    ...     impute=StrictLabelComplement(threshold_on="scaled"),
-    ...     length=BestLayer(first=2),
-    ...     crossover=True,
-    ...     max_layers=3,
-    ...     random_state=0,
-    ... ).fit(X, Y_observed)
-    >>> model.suggest_labels(top=3).columns.tolist()
+    >>> Y_recorded = hide_positives(Y, 0.5, random_state=0)
+    >>> kinds = {RandomForest: {}, ExtraTrees: {"bootstrap": True}}
+    >>> forests = [kind(30, out_of_sample=OutOfBag(), **options) for kind, options in kinds.items()]
+    >>> parts = {"augment": OutputSpace(), "impute": StrictLabelComplement(threshold_on="scaled")}
+    >>> model = DeepForestClassifier(forests, **parts, length=BestLayer(first=2), crossover=True, max_layers=3)
+    >>> model.set_params(random_state=0).fit(X, Y_recorded).suggest_labels(top=3).columns.tolist()
     ['row', 'label', 'probability', 'layer']
     """
 
@@ -269,40 +261,40 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             seeds = checkpoints.seeds([int(seed) for seed in drawn])
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
-                warn_of_features(self, X, weak)
+                names = getattr(self, "feature_names_in_", None)
+                warn_of_features(X, names, weak.recorded, weak.targets.form.label_names)
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
                 begin = partial(_begin, plan.impute, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
-                n_layers = plan.length.n_layers([stage.record for stage in stages])
-                check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
-                self._keep(plan, stages, n_layers, weak, rows.used)
-                progress.finished(n_layers, len(stages), stages[n_layers - 1])
-                if stages[0].trained.active.any() and not stages[n_layers - 1].after.imputed.any():
+                last = self._keep(plan, stages, weak, rows.used)
+                progress.finished(self.n_layers_, len(stages), last)
+                if stages[0].trained.active.any() and not last.after.imputed.any():
                     warn_user(_NOTHING_IMPUTED, NothingImputedWarning)
         except BaseException:
             forget(self)  # an interrupted fit leaves nothing half done
             raise
         return self
 
-    def _keep(self, plan: Any, stages: Any, n_layers: int, weak: WeakLabels, used: np.ndarray | None) -> None:
-        """Keep the chosen layers, and apart from them what they found."""
-        last, targets = stages[n_layers - 1], weak.targets
+    def _keep(self, plan: Plan, stages: list[Stage], weak: WeakLabels, used: np.ndarray | None) -> Stage:
+        """Keep the layers that the length control wants, and apart from them what they found; return the last."""
+        self.layers_, self.measure_ = keeping.kept_layers(plan, stages), plan.measure
+        self.n_layers_ = len(self.layers_)
+        last, targets = stages[self.n_layers_ - 1], weak.targets
         self.decider_ = keeping.make_decider(plan, last, weak, used, self.decision_threshold)
         self.calibration_ = plan.calibrate
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         if targets.form.names is not None:
             self.label_names_in_ = targets.form.names
-        self.layers_ = keeping.kept_layers(stages[:n_layers], plan.average_layers)
-        self.n_layers_, self.measure_ = n_layers, plan.measure
-        self.history_ = keeping.make_history(stages)
+        self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
         self.label_frequency_ = targets.by_label(None if last.after.frequency is None else last.after.frequency.value)
         self.label_bound_ = targets.by_label(last.after.bound)
         grown = Grown(
-            self.n_features_in_, n_layers, len(stages), plan.average_layers, last.record.score,
+            self.n_features_in_, self.n_layers_, len(stages), plan.average_layers, last.record.score,
             plan.measure.in_words, plan.calibrate is not None,
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
         self._findings = keeping.make_findings(self.decider_, last, weak, used, told, grown)
+        return last
 
     # ------------------------------------------------------------------------------------------------ findings
 
@@ -364,8 +356,16 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         form as Y.
         """
         check_is_fitted(self, "layers_")
-        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros, self.decider_.form.names)
-        return missing_labels.complete(self.decider_, self._ask, X, Y, weak)
+        form = self.decider_.form
+        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros, form.names)
+        if not form.has_labels:
+            raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
+        weak.targets.check_labels(form)
+        check_same_order(X, weak.targets.index)
+        probas = self._ask(X)
+        check_rows(probas.shape[1], weak.targets.n_rows)
+        completed = weak.targets.like(weak.recorded | (self.decider_.accept(probas) & weak.candidates))
+        return type(Y)(completed) if sparse.issparse(Y) else completed
 
     def check_recovery(
         self,
@@ -404,11 +404,12 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """
         weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
         drawn = check_random_state(self.random_state if random_state is None else random_state)
-
-        def fit_again(masked: WeakLabels) -> Findings:
-            return clone(self)._fit(X, masked, **fit_params).labels_  # noqa: SLF001 (the same class)
-
-        return missing_labels.check_recovery(fit_again, weak, rate, drawn, min_proba, max_per_label)
+        # A hidden positive would be looked for nowhere if nothing may be missing, as in classes.
+        hidden = hide_some(weak.recorded, rate, drawn) & weak.candidates.any()
+        masked = weak._replace(recorded=weak.recorded & ~hidden, candidates=weak.candidates | hidden)
+        found = clone(self)._fit(X, masked, **fit_params).labels_  # noqa: SLF001 (the same class)
+        suggested = found.chosen(min_proba, max_per_label) & masked.candidates
+        return report_recovery(hidden, masked.candidates, suggested, found.missing, found.label_names)
 
     def save(self, path: str | os.PathLike[str], *, findings: bool = False) -> Path:
         """Store the model in one file, from which `sylvan.load` makes it again; see `sylvan.io.save`.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_integer
 from sylvan.cascade.contracts import Column, finds_rules, parts_of
-from sylvan.cascade.passing import row_blocks, through_layers
+from sylvan.cascade.layer import Layer, row_blocks, through_layers
 
 _TOLD = 3  # labels that a rule is summed up by
 
@@ -37,93 +37,135 @@ class with_rules:
         return MethodType(self.method, model)
 
 
-def reuse_thresholds(model: Any) -> list[float]:
-    """Return the confidence below which each layer gives way to the one before it."""
-    check_is_fitted(model, "layers_")
-    if any(not hasattr(layer.refiner, "threshold_") for layer in model.layers_):
-        raise AttributeError("Only cascades with augment=MeasureAwareReuse(...), as mldf(), have thresholds_.")
-    return [layer.refiner.threshold_ for layer in model.layers_]
+class Explaining:
+    """The part of a predictor that says what its layers have found."""
 
+    # What a fit leaves, and parameters of the estimator that matter here.
+    layers_: list[Layer]
+    scanning_: Any
+    augment: Any
+    _checked: Callable[[Any], Any]
 
-def tree_weights(model: Any) -> list[list[np.ndarray]]:
-    """Return the learned weights of trees, by layer and forest."""
-    check_is_fitted(model, "layers_")
-    if not all(hasattr(forest, "tree_weights_") for layer in model.layers_ for forest in layer.judges):
-        raise AttributeError("Only cascades whose forests are all a WeightedForest have tree_weights_.")
-    return [[forest.tree_weights_ for forest in layer.judges] for layer in model.layers_]
+    @property
+    def thresholds_(self) -> list[float]:
+        """The confidence below which each layer gives way to the one before it (`MeasureAwareReuse`)."""
+        check_is_fitted(self, "layers_")
+        refiners: list[Any] = [layer.refiner for layer in self.layers_]
+        if any(not hasattr(refiner, "threshold_") for refiner in refiners):
+            raise AttributeError("Only cascades with augment=MeasureAwareReuse(...), as mldf(), have thresholds_.")
+        return [refiner.threshold_ for refiner in refiners]
 
+    @property
+    def tree_weights_(self) -> list[list[np.ndarray]]:
+        """The learned weights of trees, by layer and forest, (n_folds, n_trees) each (`WeightedForest`)."""
+        check_is_fitted(self, "layers_")
+        if not all(hasattr(forest, "tree_weights_") for layer in self.layers_ for forest in layer.judges):
+            raise AttributeError("Only cascades whose forests are all a WeightedForest have tree_weights_.")
+        return [[forest.tree_weights_ for forest in layer.judges] for layer in self.layers_]
 
-def mining_report(model: Any) -> pd.DataFrame:
-    """Return what was tried in each layer to find enough rules."""
-    _check_rules(model)
-    check_is_fitted(model, "layers_")
-    lines = []
-    for number, miners in _miners(model):
-        for miner in miners:
-            lines += [{"layer": number, **attempt} for attempt in miner.mining_report_["attempts"]]
-    return pd.DataFrame(lines)
+    @property
+    def mining_report_(self) -> pd.DataFrame:
+        """What was tried in each layer to find enough rules: one line for each attempt."""
+        found = [(number, miner.mining_report_["attempts"]) for number, miners in _miners(self) for miner in miners]
+        return pd.DataFrame([{"layer": number, **attempt} for number, attempts in found for attempt in attempts])
 
+    @property
+    def interactions_(self) -> pd.DataFrame:
+        """The rules of all layers, most stable first in each: a table with a line for each rule.
 
-def interactions(model: Any) -> pd.DataFrame:
-    """Return the rules of all layers; see `DeepForestClassifier.interactions_`."""
-    _check_rules(model)
-    check_is_fitted(model, "layers_")
-    tables = []
-    for number, miners in _miners(model):
-        columns = _columns(model, number)
-        tables += [_table(_labels(model), number, miner, columns) for miner in miners]
-    return _numbered(pd.concat(tables))
+        Rules are named `layer.number`. Columns: layer; rule, in words (rules of the layer before by their names);
+        order, its number of conditions; stability, the share of resampled forests in which it was found again (do not
+        believe much of those below a half); support, the training rows in its region; says, the labels that are most
+        frequent or rare there, with their share of these training rows and of all; and the label distribution, a
+        column for each label: of all labels of these rows, which share is this one; it sums to 1.
 
+        `score of 1.3 > 0.4` means that rule 1.3 holds, and by some distance; `score of 1.3 <= 0.4` that it does not
+        hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; they are not
+        asked in predictions. If one layer was kept, predictions are those of its forests alone.
+        """
+        tables = []
+        for number, miners in _miners(self):
+            columns = _columns(self, number)
+            tables += [_table(_labels(self), number, miner, columns) for miner in miners]
+        return _numbered(pd.concat(tables))
 
-def rules_that_hold(model: Any, X: Any, names: pd.Index | None) -> pd.DataFrame:
-    """List the rules that hold for each row; see `DeepForestClassifier.explain`."""
-    rules = interactions(model)
-    miners = dict(_miners(model))
-    parts = []
-    for rows, block in row_blocks(X, model.scanning_):
-        found = []
-        for layer, (blocks, _) in zip(model.layers_, through_layers(model.layers_, block, narrow=False)):
-            view = layer.view(blocks, layer.own(block), None)
-            found += [miner.activity(view) for miner in miners.get(layer.number, ())]
-        inside = np.hstack([active for active, _ in found])
-        score = np.hstack([value for _, value in found])
-        row, rule = np.nonzero(inside)
-        at = row + (rows.start or 0)
-        table = rules[["layer", "rule", "stability", "says"]].iloc[rule].reset_index()
-        table.insert(0, "row", at if names is None else names[at])
-        table.insert(5, "score", score[row, rule])
-        parts.append(table)
-    return pd.concat(parts, ignore_index=True)
+    @with_rules
+    def explain(self, X: Any) -> pd.DataFrame:
+        """List the rules that hold for each row and what they say.
 
+        Parameters
+        ----------
+        X : rows, as for `predict`
 
-def expand(model: Any, interaction: str, depth: int | None = None) -> str:
-    """Spell out a rule; see `DeepForestClassifier.expand_interaction`."""
-    rules = interactions(model)["rule"]
-    if interaction not in rules.index:
-        raise ValueError(f"There is no interaction {interaction!r}: see interactions_.index, e.g. {rules.index[0]!r}.")
-    if depth is not None:
-        check_integer("depth", depth, 0)
-    miners = dict(_miners(model))
-    lines: list[str] = []
-    told: set[str] = set()
+        Returns
+        -------
+        DataFrame
+            A line for each row and rule, the row's in order of layers and stability: row (its name in the table, or
+            number), interaction, layer, rule, stability, score and says. The score is the distance from the borders
+            of the rule's region, summed over its conditions, in standard deviations. Rows for which no rule holds have
+            no line.
+        """
+        names = X.index if isinstance(X, pd.DataFrame) else None
+        rules = self.interactions_
+        miners = dict(_miners(self))
+        parts = []
+        for rows, block in row_blocks(self._checked(X), self.scanning_):
+            found = []
+            for layer, (blocks, _) in zip(self.layers_, through_layers(self.layers_, block, narrow=False)):
+                view = layer.view(blocks, layer.own(block), None)
+                found += [miner.activity(view) for miner in miners.get(layer.number, ())]
+            inside, score = (np.hstack(of_rules) for of_rules in zip(*found))
+            row, rule = np.nonzero(inside)
+            at = row + rows.start
+            table = rules[["layer", "rule", "stability", "says"]].iloc[rule].reset_index()
+            table.insert(0, "row", at if names is None else names[at])
+            table.insert(5, "score", score[row, rule])
+            parts.append(table)
+        return pd.concat(parts, ignore_index=True)
 
-    def tell(name: str, level: int) -> None:
-        lines.append(f"{'  ' * level}{name}: {rules[name]}")
-        told.add(name)
-        if depth is not None and level >= depth:
-            return
-        number, rule = (int(part) for part in name.split("."))
-        rule -= 1
-        for miner in miners[number]:
-            if rule < len(miner.rules_):
-                break
-            rule -= len(miner.rules_)
-        for layer, referred in miner.refers_to(rule, _columns(model, number)):
-            if f"{layer}.{referred}" not in told:
-                tell(f"{layer}.{referred}", level + 1)
+    @with_rules
+    def expand_interaction(self, interaction: str, depth: int | None = None) -> str:
+        """Spell out a rule: the rules it refers to, those that they refer to, and so on, each once.
 
-    tell(interaction, 0)
-    return "\n".join(lines)
+        Parameters
+        ----------
+        interaction : str
+            A name of `interactions_`, such as "2.5".
+        depth : int or None, default=None
+            How many layers to go back; None: all.
+
+        Returns
+        -------
+        str
+            Lines `name: rule`; rules referred to come below, further to the right.
+        """
+        rules = self.interactions_["rule"]
+        if interaction not in rules.index:
+            known = f"see interactions_.index, e.g. {rules.index[0]!r}"
+            raise ValueError(f"There is no interaction {interaction!r}: {known}.")
+        if depth is not None:
+            check_integer("depth", depth, 0)
+        miners = dict(_miners(self))
+        lines: list[str] = []
+        told: set[str] = set()
+
+        def tell(name: str, level: int) -> None:
+            lines.append(f"{'  ' * level}{name}: {rules[name]}")
+            told.add(name)
+            if depth is not None and level >= depth:
+                return
+            number, rule = (int(part) for part in name.split("."))
+            rule -= 1
+            for miner in miners[number]:
+                if rule < len(miner.rules_):
+                    break
+                rule -= len(miner.rules_)
+            for layer, referred in miner.refers_to(rule, _columns(self, number)):
+                if f"{layer}.{referred}" not in told:
+                    tell(f"{layer}.{referred}", level + 1)
+
+        tell(interaction, 0)
+        return "\n".join(lines)
 
 
 def _labels(model: Any) -> list[str]:
@@ -141,6 +183,8 @@ def _input_names(model: Any) -> np.ndarray:
 
 def _miners(model: Any) -> list[tuple[int, list[Any]]]:
     """Return the number of each layer that has rules, and who found them."""
+    _check_rules(model)
+    check_is_fitted(model, "layers_")
     found = [(layer.number, [p for p in parts_of(layer.augment) if hasattr(p, "describe")]) for layer in model.layers_]
     return [(number, miners) for number, miners in found if miners]
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from sylvan._validation import check_integer
 from sylvan.cascade.growth import Stage
 from sylvan.cascade.layer import Layer
 from sylvan.cascade.plan import NO_FREQUENCY, Plan
@@ -15,11 +15,13 @@ from sylvan.labels.summary import Grown
 from sylvan.labels.table import WeakLabels
 
 
-def kept_layers(stages: list[Stage], average_layers: bool) -> list[Layer]:
+def kept_layers(plan: Plan, stages: list[Stage]) -> list[Layer]:
     """Return the layers as they predict: without forests that nobody asks, and columns that nobody reads."""
-    kept, wanted = [stages[-1].layer.as_last()], None
-    for stage in reversed(stages[:-1]):
-        layer = stage.layer if average_layers else stage.layer.without_forests()
+    n_layers = plan.length.n_layers([stage.record for stage in stages])
+    check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
+    kept, wanted = [stages[n_layers - 1].layer.as_last()], None
+    for stage in reversed(stages[: n_layers - 1]):
+        layer = stage.layer if plan.average_layers else stage.layer.without_forests()
         layer, wanted = layer.narrowed(wanted)
         kept.append(layer)
     return kept[::-1]
@@ -84,8 +86,3 @@ def _bent(proba: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray) -> n
     """
     c = np.average(frequency, weights=n_recorded) if n_recorded.any() else 1.0
     return 1.0 - (1.0 - np.clip(proba, 0.0, 1.0)) ** (1.0 / c)
-
-
-def make_history(stages: list[Stage]) -> pd.DataFrame:
-    """Return a line for each layer that was grown."""
-    return pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")

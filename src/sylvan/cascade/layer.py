@@ -1,6 +1,6 @@
 """One layer of a cascade: its forests, which columns each of them sees, and the features it makes for the next."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,8 +10,10 @@ from sklearn.base import clone
 
 from sylvan.cascade.contracts import Forest, LayerView, Refiner, finds_rules, parts_of
 from sylvan.io import stored
+from sylvan.labels.state import mean_of
 
 MAX_SEED = np.iinfo(np.int32).max
+_BLOCK_NUMBERS = 1 << 24  # feature values that are in hand at a time when predicting
 
 
 def visible_blocks(n_slots: int, makers: Sequence[int | None], crossover: bool) -> list[list[int]]:
@@ -92,7 +94,7 @@ class TrainingRows:
         return values if self.used is None else values[..., self.used, :]
 
     def expand(self, labels: np.ndarray) -> np.ndarray:
-        """Return labels of the used rows as labels of all; what the others get has no say."""
+        """Return labels of the used rows as labels of all; nothing is learnt from those of the others."""
         if self.used is None:
             return labels
         everything = np.repeat(labels[:1], len(self.used), axis=0)  # some row's labels, so that classes stay classes
@@ -137,34 +139,19 @@ class RulesOnly:
 @stored("Layer")
 @dataclass(frozen=True)
 class Layer:
-    """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer).
+    """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer)."""
 
-    Attributes
-    ----------
-    number : from 1
-    forests : one for each slot; they make the features of the next layer. None are kept if the augmenter needs none
-    visible : blocks of the layer before that each of them sees
-    widths : number of columns of each of those blocks
-    judges : forests that predict: the same, or others that see all blocks (`separate_forests`)
-    judge_visible : blocks that each judge sees
-    cumulative : whether blocks of earlier layers are passed on with the new ones
-    augment : fitted augmenter; in the last layer its rules, or None
-    refiner : fitted refiner of the forests' probabilities or None; may be the augmenter
-    narrow : whether the augmenter was told to make only those columns that later layers read
-    features : columns of X that the layer sees; None for all
-    """
-
-    number: int
-    forests: list[Any]
-    visible: list[list[int]]
-    widths: list[int]
-    judges: list[Any]
-    judge_visible: list[list[int]]
-    cumulative: bool = False
-    augment: Any = None
-    refiner: Refiner | None = None
-    narrow: bool = False
-    features: np.ndarray | None = None
+    number: int  # from 1
+    forests: list[Any]  # one for each slot; they make the next layer's features. None are kept if augment needs none
+    visible: list[list[int]]  # blocks of the layer before that each of them sees
+    widths: list[int]  # number of columns of each of those blocks
+    judges: list[Any]  # forests that predict: the same, or others that see all blocks (`separate_forests`)
+    judge_visible: list[list[int]]  # blocks that each judge sees
+    cumulative: bool = False  # whether blocks of earlier layers are passed on with the new ones
+    augment: Any = None  # fitted; in the last layer its rules, or None
+    refiner: Refiner | None = None  # fitted, of the forests' probabilities; may be the augmenter
+    narrow: bool = False  # whether the augmenter was told to make only those columns that later layers read
+    features: np.ndarray | None = None  # columns of X that the layer sees; None for all
 
     def own(self, X: Any) -> Any:
         """Return the columns of X that the layer sees."""
@@ -317,3 +304,50 @@ def _prepared(template: Any, seed: int, n_jobs: int | None) -> Any:
     if n_jobs is not None and "n_jobs" in params:
         wanted["n_jobs"] = n_jobs
     return forest.set_params(**wanted)
+
+
+def row_blocks(X: Any, scanning: Any) -> Iterator[tuple[slice, Any]]:
+    """Cut X into dense blocks of rows, as the first layer sees them."""
+    width = X.shape[1] if scanning is None else max(X.shape[1], scanning.n_features_out_)
+    step = max(1, _BLOCK_NUMBERS // width)
+    for first in range(0, X.shape[0], step):
+        part = X[first : first + step]
+        part = part.toarray() if sparse.issparse(part) else part
+        yield slice(first, first + step), part if scanning is None else np.asarray(scanning.transform(part))
+
+
+def through_layers(layers: Sequence[Layer], X: Any, narrow: bool = True) -> Iterator[tuple[list[np.ndarray], Any]]:
+    """Send rows through the layers: the blocks that each sees, and what its forests say.
+
+    If `narrow`, columns that no later layer reads need not be made.
+    """
+    blocks: list[np.ndarray] = []
+    probas = None
+    for layer in layers:
+        probas = layer.probas(blocks, X, probas)
+        yield blocks, probas
+        if layer is not layers[-1]:
+            blocks = layer.make_blocks(blocks, X, probas, narrow)
+
+
+def ask_layers(layers: Sequence[Layer], X: Any, scanning: Any, *, all_layers: bool) -> np.ndarray:
+    """Return what each forest of the last layer says, (n_forests, n, n_labels), or the mean of each layer's."""
+    parts = []
+    for _, block in row_blocks(X, scanning):
+        said: Any = []
+        for _, probas in through_layers(layers, block):
+            said = [*said, mean_of(probas)] if all_layers else probas
+        parts.append(np.stack(said))
+    return np.concatenate(parts, axis=1)
+
+
+def trace_importances(layers: Sequence[Layer], n_inputs: int, *, all_layers: bool) -> np.ndarray:
+    """Return the importance of the first layer's columns, those of blocks traced back to who made them."""
+    before: list[np.ndarray] = []
+    means = []
+    for layer in layers:
+        if all_layers or layer is layers[-1]:
+            means.append(np.mean(layer.importances(before, n_inputs, judges=True), axis=0))
+        if layer is not layers[-1]:
+            before = layer.importances(before, n_inputs)
+    return np.mean(means, axis=0)

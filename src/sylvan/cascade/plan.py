@@ -1,18 +1,24 @@
-"""The parameters of a cascade, checked and put together before anything is grown."""
+"""Before anything is grown: parameters are checked and put together, rows weighted and scanned, checkpoints opened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from sklearn.base import clone
+from sklearn.utils import compute_sample_weight
 
-from sylvan._validation import check_integer, check_number
+from sylvan._validation import check_integer, check_number, check_weights
 from sylvan.cascade.augment.none import NoFeatures
+from sylvan.cascade.checkpoints import Checkpoints, NoCheckpoints, fingerprint
 from sylvan.cascade.contracts import Augmenter, Forest, LayerRecord, LengthControl, Refiner, parts_of
+from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.length import FixedLength
 from sylvan.labels.contracts import Calibrator, LabelImputer
 from sylvan.labels.impute import KeepLabels
-from sylvan.labels.table import TargetForm
+from sylvan.labels.table import TargetForm, WeakLabels
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
 
@@ -36,6 +42,7 @@ class Plan:
     describe: bool = True  # whether the rules of the last layer are wanted, which no layer reads
 
 
+_NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state", "decision_threshold")
 NO_FREQUENCY = (
     "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
     "impute=KeepLabels(frequency=OutOfBagPercentile())."
@@ -156,3 +163,48 @@ def default_measure(form: TargetForm) -> Measure:
     if form.has_labels:
         return micro_auroc
     return one_error if form.has_many_classes else hamming_loss
+
+
+def row_weights(sample_weight: Any, class_weight: Any, weak: WeakLabels) -> np.ndarray | None:
+    """Return the weights of rows, those of their classes multiplied in."""
+    targets = weak.targets
+    weights, scale = check_weights(sample_weight, targets.n_rows)
+    weights = None if weights is None else weights * scale
+    if class_weight is None:
+        return weights
+    form, y = targets.form, weak.recorded.astype(int)
+    if not form.has_labels:
+        y = form.classes[y.argmax(axis=1) if form.has_many_classes else y[:, 0]]
+    by_class: np.ndarray = compute_sample_weight(class_weight, y)
+    return by_class if weights is None else by_class * weights
+
+
+def open_checkpoints(folder: Any, model: Any, plan: Plan, *data: Any) -> NoCheckpoints:
+    """Return where finished layers are stored; nowhere if no folder is named."""
+    if folder is None:
+        return NoCheckpoints()
+    params = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_HASHED}
+    if callable(model.forests):  # what it returns says more than how it is written
+        params["forests"] = [plan.forests(number) for number in range(1, min(plan.max_layers, 30) + 1)]
+    seed = int(model.random_state) if isinstance(model.random_state, Integral) else None
+    return Checkpoints(folder, fingerprint(params, seed, *data))
+
+
+def scan_rows(
+    scanning: Any, X: Any, weak: WeakLabels, weights: Any, groups: Any, seed: int, n_jobs: int | None
+) -> tuple[TrainingRows, Any]:
+    """Return the rows as the layers see them, X or what scanning makes of it, and the fitted scanning."""
+    if scanning is None:
+        return TrainingRows(X, weights, groups), None
+    scanning = clone(scanning).set_params(random_state=seed)
+    if n_jobs is not None:
+        scanning.set_params(n_jobs=n_jobs)
+    labels = pd.DataFrame(weak.recorded)
+    unused = np.zeros(X.shape[0], bool) if weights is None else weights == 0
+    if unused.any():  # their labels are ignored when folds are drawn
+        labels[unused] = labels[~unused].iloc[0].to_numpy()
+    labels.columns = pd.Index([str(name) for name in weak.targets.form.label_names], tupleize_cols=False)
+    scanned = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
+    if unused.any():
+        scanned[unused] = np.asarray(scanning.transform(X[unused]))  # they are judged as new rows
+    return TrainingRows(scanned, weights, groups, scanning.layer_columns_), scanning

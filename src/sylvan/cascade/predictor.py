@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_features
-from sylvan.cascade import explain as rules
+from sylvan.cascade.explain import Explaining
 from sylvan.cascade.growth import representation
-from sylvan.cascade.layer import Layer
-from sylvan.cascade.passing import ask_layers, row_blocks, through_layers, trace_importances
+from sylvan.cascade.layer import ask_layers, row_blocks, through_layers, trace_importances
 from sylvan.cascade.plan import default_measure
 from sylvan.io import Savable
 from sylvan.labels.findings import Decider
@@ -20,16 +18,12 @@ from sylvan.labels.state import mean_of
 from sylvan.labels.table import read_targets
 
 
-class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
+class CascadePredictor(Explaining, Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Predicts, transforms and explains with the layers of a cascade. `DeepForestClassifier` fits them."""
 
-    # What a fit leaves.
-    layers_: list[Layer]
-    scanning_: Any
+    # What a fit leaves, and parameters of the estimator that matter here.
     decider_: Decider
     n_features_in_: int
-    # Parameters of the estimator that matter here.
-    augment: Any
     average_layers: bool
     cumulative: bool
 
@@ -126,70 +120,3 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
         """Bytes of the predictor: layers, scanning, numbers by label; `labels_.nbytes` has those of the findings."""
         check_is_fitted(self, "layers_")
         return sum(part.nbytes for part in [*self.layers_, self.decider_, self.scanning_] if part is not None)
-
-    @property
-    def thresholds_(self) -> list[float]:
-        """The confidence below which each layer gives way to the one before it (`MeasureAwareReuse`)."""
-        return rules.reuse_thresholds(self)
-
-    @property
-    def tree_weights_(self) -> list[list[np.ndarray]]:
-        """The learned weights of trees, by layer and forest, (n_folds, n_trees) each (`WeightedForest`)."""
-        return rules.tree_weights(self)
-
-    @property
-    def mining_report_(self) -> pd.DataFrame:
-        """What was tried in each layer to find enough rules: one line for each attempt."""
-        return rules.mining_report(self)
-
-    @property
-    def interactions_(self) -> pd.DataFrame:
-        """The rules of all layers, most stable first in each: a table with a line for each rule.
-
-        Rules are named `layer.number`. Columns: layer; rule, in words (rules of the layer before by their names);
-        order, its number of conditions; stability, the share of resampled forests in which it was found again (do not
-        believe much of those below a half); support, the training rows in its region; says, the labels that are most
-        frequent or rare there, with their share of these training rows and of all; and the label distribution, a
-        column for each label: of all labels of these rows, which share is this one; it sums to 1.
-
-        `score of 1.3 > 0.4` means that rule 1.3 holds, and by some distance; `score of 1.3 <= 0.4` that it does not
-        hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; they are not
-        asked in predictions. If one layer was kept, predictions are those of its forests alone.
-        """
-        return rules.interactions(self)
-
-    @rules.with_rules
-    def explain(self, X: Any) -> pd.DataFrame:
-        """List the rules that hold for each row and what they say.
-
-        Parameters
-        ----------
-        X : rows, as for `predict`
-
-        Returns
-        -------
-        DataFrame
-            A line for each row and rule, the row's in order of layers and stability: row (its name in the table, or
-            number), interaction, layer, rule, stability, score and says. The score is the distance from the borders
-            of the rule's region, summed over its conditions, in standard deviations. Rows for which no rule holds have
-            no line.
-        """
-        return rules.rules_that_hold(self, self._checked(X), X.index if isinstance(X, pd.DataFrame) else None)
-
-    @rules.with_rules
-    def expand_interaction(self, interaction: str, depth: int | None = None) -> str:
-        """Spell out a rule: the rules it refers to, those that they refer to, and so on, each once.
-
-        Parameters
-        ----------
-        interaction : str
-            A name of `interactions_`, such as "2.5".
-        depth : int or None, default=None
-            How many layers to go back; None: all.
-
-        Returns
-        -------
-        str
-            Lines `name: rule`; rules referred to come below, further to the right.
-        """
-        return rules.expand(self, interaction, depth)
