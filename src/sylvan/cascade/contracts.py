@@ -175,6 +175,14 @@ def finds_rules(augment: Any) -> bool:
     return any(hasattr(part, "describe") for part in parts_of(augment))
 
 
+def check_trees(forest: Any, who: str) -> Any:
+    """Return a forest that shows its trees, as those of `sylvan.forests`; refuse others. `who` asks."""
+    if getattr(forest, "trees_", None) is None:
+        name = type(forest).__name__
+        raise TypeError(f"{who} needs fitted forests of sylvan.forests, which have `trees_`, got {name}.")
+    return forest
+
+
 class LengthControl(Protocol):
     """Says when to stop growing and how many layers to keep: pure functions of the history."""
 

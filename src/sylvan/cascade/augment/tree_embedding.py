@@ -11,8 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from sylvan._threads import ONE_THREAD
 from sylvan._validation import check_choice, check_integer, check_number, keep
-from sylvan.cascade.augment.readable import TreeForest, check_forest
-from sylvan.cascade.contracts import Forest, LayerView
+from sylvan.cascade.contracts import Forest, LayerView, check_trees
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
@@ -169,7 +168,7 @@ class TreeEmbedding(BaseEstimator):
         both = enumerate(zip(view.forests, self._fitted(), strict=True))
         return [self._score(forest, view.input_of(slot), fitted) for slot, (forest, fitted) in both]
 
-    def _score(self, forest: TreeForest, X: Any, fitted: _Slot) -> np.ndarray:
+    def _score(self, forest: Any, X: Any, fitted: _Slot) -> np.ndarray:
         if not fitted.dual.shape[1]:
             return np.empty((X.shape[0], 0), np.float32)
         paths = _read_paths(forest.trees_, self.weighting, fitted.share)
@@ -227,7 +226,7 @@ class TreeEmbedding(BaseEstimator):
         return [check_number("max_node_share", share, 0.0, 1.0, open_low=True) for share in shares]
 
     def _fit_slot(
-        self, forest: TreeForest, X: Any, share: float, rng: np.random.Generator
+        self, forest: Any, X: Any, share: float, rng: np.random.Generator
     ) -> tuple[_Slot, np.ndarray, np.ndarray]:
         """Return what is kept, the scores of the training rows, and the components' shares of the variance."""
         leaves = _leaves_of(forest, X)
@@ -291,16 +290,16 @@ class TreeEmbedding(BaseEstimator):
         return values[::-1][:most], vectors @ turn[:, ::-1][:, :most].astype(np.float32)
 
 
-def _check_forest(forest: Any) -> TreeForest:
+def _check_forest(forest: Any) -> Any:
     if getattr(forest, "n_forests", 1) > 1:
         raise ValueError(
             f"TreeEmbedding needs one forest per slot, but this {type(forest).__name__} has the trees of several folds "
             f"({forest.n_forests} forests): use out_of_sample=OutOfBag() instead of KFold."
         )
-    return check_forest(forest, "TreeEmbedding")
+    return check_trees(forest, "TreeEmbedding")
 
 
-def _leaves_of(forest: TreeForest, X: Any) -> np.ndarray:
+def _leaves_of(forest: Any, X: Any) -> np.ndarray:
     """Return (n_trees, n), the leaf of each row, counted from left to right in its tree."""
     trees = forest.trees_
     leaves = np.empty((trees.n_trees, X.shape[0]), np.uint16 if trees.n_leaves.max() <= 1 << 16 else np.uint32)
