@@ -7,10 +7,10 @@ with a checksum. Files are pickles: resume only from folders that you trust.
 import json
 import pickle
 from functools import partial
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
-from typing import Any, BinaryIO
+from typing import Any
 
 import joblib
 import numpy as np
@@ -108,22 +108,11 @@ class Checkpoints(NoCheckpoints):
         return self.folder / f"resume_{number:04d}.pickle"
 
 
-class _Hashing:
-    """A file that adds up a checksum of what is written to it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.hash = file, sha256()
-
-    def write(self, data: Any) -> int:
-        self.hash.update(data)
-        return self.file.write(data)
-
-
 def _write(value: Any, path: Path) -> None:
     with whole_file(path) as file:
-        hashing = _Hashing(file)
-        pickle.dump(value, hashing, protocol=5)
-        file.write(hashing.hash.digest())
+        pickle.dump(value, file, protocol=5)
+        file.seek(0)
+        file.write(file_digest(file, "sha256").digest())  # type: ignore[arg-type]  # it can be read
 
 
 def _read(path: Path) -> Any:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+MAX_SEED = np.iinfo(np.int32).max  # of what random states draw
+
 
 @runtime_checkable
 class Forest(Protocol):

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._messages import once_each, warn_user
 from sylvan._validation import check_features, check_groups, check_rows, check_same_order, forget, keep
 from sylvan._validation import warn_suspicious_features as warn_of_features
-from sylvan.cascade import keeping
 from sylvan.cascade.consistency import FITTED, check_cascade
-from sylvan.cascade.growth import Stage, grow
-from sylvan.cascade.layer import MAX_SEED, TrainingRows
+from sylvan.cascade.contracts import MAX_SEED
+from sylvan.cascade.growth import Stage, grow, kept_layers, make_decider, make_findings
+from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.plan import Plan, make_plan, open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
@@ -277,10 +277,10 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     def _keep(self, plan: Plan, stages: list[Stage], weak: WeakLabels, used: np.ndarray | None) -> Stage:
         """Keep the layers that the length control wants, and apart from them what they found; return the last."""
-        self.layers_, self.measure_ = keeping.kept_layers(plan, stages), plan.measure
+        self.layers_, self.measure_ = kept_layers(plan, stages), plan.measure
         self.n_layers_ = len(self.layers_)
         last, targets = stages[self.n_layers_ - 1], weak.targets
-        self.decider_ = keeping.make_decider(plan, last, weak, used, self.decision_threshold)
+        self.decider_ = make_decider(plan, last, weak, used, self.decision_threshold)
         self.calibration_ = plan.calibrate
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         if targets.form.names is not None:
@@ -293,7 +293,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             plan.measure.in_words, plan.calibrate is not None,
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
-        self._findings = keeping.make_findings(self.decider_, last, weak, used, told, grown)
+        self._findings = make_findings(self.decider_, last, weak, used, told, grown)
         return last
 
     # ------------------------------------------------------------------------------------------------ findings

@@ -12,7 +12,6 @@ from sylvan.cascade.contracts import Forest, LayerView, Refiner, finds_rules, pa
 from sylvan.io import stored
 from sylvan.labels.state import mean_of
 
-MAX_SEED = np.iinfo(np.int32).max
 _BLOCK_NUMBERS = 1 << 24  # feature values that are in hand at a time when predicting
 
 

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, clone
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_choice, check_integer, check_number, keep
-from sylvan.cascade.augment.mining import MAX_SEED, Itemsets, Mined, bootstrap_paths, join_paths, mine, read_paths
+from sylvan.cascade.augment.mining import Itemsets, Mined, bootstrap_paths, join_paths, mine, read_paths
 from sylvan.cascade.augment.rules import Narrow, Rules, crossfitted, distribution, find_components, project, rule_number
-from sylvan.cascade.contracts import Column, Forest, LayerView, check_trees
+from sylvan.cascade.contracts import MAX_SEED, Column, Forest, LayerView, check_trees
 from sylvan.exceptions import NoInteractionWarning
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require

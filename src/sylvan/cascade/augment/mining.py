@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from sylvan.cascade.contracts import LayerView, check_trees
+from sylvan.cascade.contracts import MAX_SEED, LayerView, check_trees
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels import itemsets as sets
 from sylvan.kernels import paths as kernels
 
-MAX_SEED = np.iinfo(np.int32).max
 _THRESHOLD_RULES = {"relax": sets.RELAX, "tighten": sets.TIGHTEN, "median": sets.MEDIAN}
 _LEAST_TOP = 50  # itemsets that the miner "prevalence" takes from each set of paths
 _MORE_TREES = (10, 100)  # times as many intersection trees, where depth alone does not help
