@@ -87,7 +87,9 @@ class Explaining:
         for number, miners in _miners(self):
             columns = _columns(self, number)
             tables += [_table(_labels(self), number, miner, columns) for miner in miners]
-        return _numbered(pd.concat(tables))
+        table = pd.concat(tables)
+        place = (table.groupby("layer").cumcount() + 1).astype(str)
+        return table.set_index(pd.Index(table["layer"].astype(str) + "." + place, name="interaction"))
 
     @with_rules
     def explain(self, X: Any) -> pd.DataFrame:
@@ -211,13 +213,6 @@ def _table(labels: list[str], number: int, miner: Any, columns: list[Column]) ->
     table["says"] = [_say(labels, line, miner.label_rates_) for line in rate]
     shares = pd.DataFrame(miner.distribution_, columns=_apart(labels, table.columns), index=table.index)
     return pd.concat([table, shares], axis=1)
-
-
-def _numbered(table: pd.DataFrame) -> pd.DataFrame:
-    """Name rules by layer and number."""
-    number = table.groupby("layer").cumcount() + 1
-    table.index = pd.Index(table["layer"].astype(str) + "." + number.astype(str), name="interaction")
-    return table
 
 
 def _apart(labels: list[str], taken: Any) -> list[str]:

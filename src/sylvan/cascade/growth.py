@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from sylvan._validation import check_integer
 from sylvan.cascade.contracts import MAX_SEED, Augmenter, LayerRecord, LayerView, Refiner, finds_rules
-from sylvan.cascade.layer import Layer, LayerInput, TrainingRows, fit_forests, visible_blocks
+from sylvan.cascade.layer import Layer, LayerInput, TrainingRows, side_by_side, visible_blocks
 from sylvan.cascade.length import FixedLength
 from sylvan.cascade.plan import NO_FREQUENCY, Plan
 from sylvan.labels.contracts import Calibrator
@@ -175,7 +175,7 @@ class _NewLayer:
     def __init__(
         self, plan: Plan, number: int, rows: TrainingRows, passed: Passed, labels: np.ndarray, seed: int
     ) -> None:
-        self.templates = plan.forests(number)
+        self.templates: list[Any] = plan.forests(number)
         draws = np.random.RandomState(seed).randint(MAX_SEED, size=(4, len(self.templates)))
         self.seeds = [[int(value) for value in line] for line in draws]  # of forests, judges, guides, augmenter
         self.rows, features = rows.turn(number)
@@ -214,7 +214,24 @@ class _NewLayer:
     def _fit(
         self, given: LayerInput, visible: list[list[int]], seeds: list[int], with_X: bool = True
     ) -> tuple[list[Any], np.ndarray]:
-        return fit_forests(self.templates, given, visible, self.labels, seeds, self.plan.n_jobs, with_X)
+        """Fit a clone of each template on the blocks it sees and X; return them and what they say out of sample."""
+        rows, labels = self.rows, self.labels
+        forests, probas = [], []
+        for template, seen, seed in zip(self.templates, visible, seeds):
+            wanted = {"random_state": seed} | ({} if self.plan.n_jobs is None else {"n_jobs": self.plan.n_jobs})
+            known = template.get_params(deep=False)
+            forest = clone(template).set_params(**{name: value for name, value in wanted.items() if name in known})
+            columns = given.encode(forest, seen, with_X)
+            forest.fit(columns, labels, sample_weight=rows.sample_weight, groups=rows.groups)
+            proba = np.array(forest.oos_proba_).reshape(labels.shape)
+            if rows.used is not None:  # these rows belong to no bin
+                unused = ~rows.used
+                shown = [block[unused] for block in given.blocks]
+                proba[unused] = forest.predict_proba(side_by_side(shown, seen, rows.X[unused] if with_X else None))
+            probas.append(proba)
+            del forest.oos_proba_  # of use for the next layer only, and as large as the labels
+            forests.append(forest)
+        return forests, np.stack(probas)
 
     def _augment(self) -> Passed:
         blocks = self.augment.fit_transform(self._view())

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from sylvan.cascade.contracts import Forest, LayerView, Refiner, finds_rules, parts_of
 from sylvan.io import stored
@@ -267,42 +266,6 @@ class Layer:
 
 def _ask(forests: Sequence[Any], visible: Sequence[Sequence[int]], blocks: Sequence[np.ndarray], X: Any) -> np.ndarray:
     return np.stack([forest.predict_proba(side_by_side(blocks, seen, X)) for forest, seen in zip(forests, visible)])
-
-
-def fit_forests(
-    templates: Sequence[Any],
-    given: LayerInput,
-    visible: Sequence[Sequence[int]],
-    labels: np.ndarray,
-    seeds: Sequence[int],
-    n_jobs: int | None,
-    with_X: bool = True,
-) -> tuple[list[Any], np.ndarray]:
-    """Fit a clone of each template on the blocks it sees and X; return them and their out-of-sample probabilities."""
-    rows, blocks = given.rows, given.blocks
-    forests, probas = [], []
-    for template, seen, seed in zip(templates, visible, seeds):
-        forest = _prepared(template, seed, n_jobs)
-        columns = given.encode(forest, seen, with_X)
-        forest.fit(columns, labels, sample_weight=rows.sample_weight, groups=rows.groups)
-        proba = np.array(forest.oos_proba_).reshape(labels.shape)
-        if rows.used is not None:  # these rows belong to no bin
-            unused = ~rows.used
-            shown = [block[unused] for block in blocks]
-            proba[unused] = forest.predict_proba(side_by_side(shown, seen, rows.X[unused] if with_X else None))
-        probas.append(proba)
-        del forest.oos_proba_  # of use for the next layer only, and as large as the labels
-        forests.append(forest)
-    return forests, np.stack(probas)
-
-
-def _prepared(template: Any, seed: int, n_jobs: int | None) -> Any:
-    forest = clone(template)
-    params = forest.get_params(deep=False)
-    wanted = {"random_state": seed} if "random_state" in params else {}
-    if n_jobs is not None and "n_jobs" in params:
-        wanted["n_jobs"] = n_jobs
-    return forest.set_params(**wanted)
 
 
 def row_blocks(X: Any, scanning: Any) -> Iterator[tuple[slice, Any]]:

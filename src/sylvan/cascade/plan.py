@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -51,15 +52,15 @@ NO_FREQUENCY = (
 
 def make_plan(settings: Any, form: TargetForm) -> Plan:
     """Check the parameters of a cascade (`settings`) for targets of this form, and put its parts together."""
-    forests = _forests_of(settings.forests, settings.crossover)
+    forests = partial(_forests_of, settings.forests, settings.crossover)
     forests(1)
     check_integer("verbose", int(settings.verbose) if isinstance(settings.verbose, bool) else settings.verbose, 0)
     _check_threshold(settings.decision_threshold, settings.calibrate)
-    calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
     augment = NoFeatures() if settings.augment is None else settings.augment
     impute = KeepLabels() if settings.impute is None else settings.impute
     length = FixedLength() if settings.length is None else settings.length
     _check_parts(augment, impute, length, settings.calibrate, settings.scanning)
+    calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
     getattr(augment, "check_parameters", lambda: None)()
@@ -72,20 +73,18 @@ def make_plan(settings: Any, form: TargetForm) -> Plan:
             "separate_forests=True, where other forests predict than make features."
         )
     length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
+    flags = ("crossover", "cumulative", "average_layers", "separate_forests")
     return Plan(
         forests,
         clone(augment),
         clone(impute),
         clone(length),
-        crossover=bool(settings.crossover),
         max_layers=check_integer("max_layers", settings.max_layers, 1, 10_000),
         measure=measure,
-        cumulative=bool(settings.cumulative),
-        average_layers=bool(settings.average_layers),
         calibrate=None if settings.calibrate is None else clone(settings.calibrate),
-        separate_forests=bool(settings.separate_forests),
         score_folds=None if settings.score_folds is None else check_integer("score_folds", settings.score_folds, 2),
         n_jobs=settings.n_jobs,
+        **{name: bool(getattr(settings, name)) for name in flags},
     )
 
 
@@ -124,19 +123,10 @@ def _check_threshold(threshold: Any, calibrate: Any) -> None:
         )
 
 
-def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
-    """Return a function of the layer number that gives its forests, checked."""
-
-    def of_layer(number: int) -> list[Any]:
-        chosen = forests(number) if callable(forests) and not isinstance(forests, type) else forests
-        _check_forests(chosen, crossover)
-        return list(chosen)
-
-    return of_layer
-
-
-def _check_forests(forests: Any, crossover: Any) -> None:
-    """Refuse what cannot be a layer."""
+def _forests_of(forests: Any, crossover: Any, number: int) -> list[Any]:
+    """Return the forests of a layer; refuse what cannot be one."""
+    if callable(forests) and not isinstance(forests, type):
+        forests = forests(number)
     if not isinstance(forests, (list, tuple)) or not forests:
         raise ValueError(
             f"forests must be a list of at least one forest, or a function of the layer number that returns one; got "
@@ -146,9 +136,8 @@ def _check_forests(forests: Any, crossover: Any) -> None:
         if isinstance(forest, type):
             raise TypeError(f"forests[{slot}] is no forest but the class {forest.__name__}: write {forest.__name__}().")
         if not (hasattr(forest, "encode") and hasattr(forest, "fit")):
-            raise TypeError(
-                f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
-            )
+            hint = "Wrap estimators with sylvan.forests.from_sklearn."
+            raise TypeError(f"forests[{slot}] is no forest: {forest!r}. {hint}")
         if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
             raise ValueError(
                 f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "
@@ -156,6 +145,7 @@ def _check_forests(forests: Any, crossover: Any) -> None:
             )
     if crossover and len(forests) < 2:
         raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
+    return list(forests)
 
 
 def default_measure(form: TargetForm) -> Measure:

@@ -56,17 +56,13 @@ class TreeEmbedding(BaseEstimator):
     A row's vector has a number for each node of each tree: 0 if the row does not pass the node, else a weight that
     falls with the number :math:`s` of training draws in the node (Eq. 3 of [1]_). Nodes that hold nearly all rows of
     their tree are left out. The new columns are the scores of the vectors' first principal components. All trees speak
-    for all rows, whether they saw them or not.
-
-    The vectors are never made: what two rows have in common is added up tree by tree (`sylvan.kernels.embedding`), in
-    integers, so that a row gets the same bits alone as among others. A fitted embedding keeps the leaves of the
-    training rows and a number for each row and component.
+    for all rows, whether they saw them or not. The vectors are never made: what two rows have in common is added up
+    tree by tree (`sylvan.kernels.embedding`), in integers, so that a row gets the same bits alone as among others.
 
     Parameters
     ----------
     n_components : float, int or None, default=0.8
-        Number of columns. A float between 0 and 1: as many as reach that share of the variance. None: all that have
-        any variance.
+        Number of columns. A float between 0 and 1: as many as reach that share of the variance. None: all with any.
     weighting : {"bounded", "paper", "none"}, default="bounded"
         "bounded": :math:`1 / (1 + \ln s)`, at most 1, the form of the authors' programme. "paper":
         :math:`1 / \ln(s + 1)`, Eq. 3 as printed. "none": 1. Sizes below 1, from fractional weights, count as 1.
@@ -89,7 +85,7 @@ class TreeEmbedding(BaseEstimator):
     ----------
     n_components_ : list of int, columns of each forest
     explained_variance_ratio_ : list of arrays, share of the variance in each column, for each forest
-    nbytes : memory of what is kept
+    nbytes : memory of what is kept: leaves of the training rows, and a number for each row and component
 
     Notes
     -----
@@ -121,6 +117,8 @@ class TreeEmbedding(BaseEstimator):
 
     n_components: float | int | None
     max_gram_rows: int
+    _slots: list[_Slot]
+    explained_variance_ratio_: list[np.ndarray]
 
     def __init__(
         self,
@@ -148,9 +146,7 @@ class TreeEmbedding(BaseEstimator):
         """Find the components of each forest and return the training rows' scores, (n, n_components_) float32."""
         self.check_parameters()
         shares = self._node_shares(view.forests)
-        self._slots: list[_Slot] = []
-        self.explained_variance_ratio_: list[np.ndarray] = []
-        blocks = []
+        self._slots, self.explained_variance_ratio_, blocks = [], [], []
         for slot, (forest, share) in enumerate(zip(view.forests, shares)):
             _check_forest(forest)
             seed = None if view.random_state is None else (view.random_state, slot)
@@ -172,7 +168,11 @@ class TreeEmbedding(BaseEstimator):
         if not fitted.dual.shape[1]:
             return np.empty((X.shape[0], 0), np.float32)
         paths = _read_paths(forest.trees_, self.weighting, fitted.share)
-        return _scores(paths, _leaves_of(forest, X), fitted)
+        rows, (n, width) = _leaves_of(forest, X), fitted.dual.shape
+        n_trees, m = rows.shape
+        by_row = m * n * (n_trees + width / 3)  # costs as measured of two ways to the same result
+        by_tree = width * ((m + n) * n_trees / 3 + 2 * len(paths.weight))
+        return (_scores_by_row if by_row < by_tree else _scores_by_tree)(paths, rows, fitted)
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return "component0", "component1" and so on."""
@@ -276,8 +276,7 @@ class TreeEmbedding(BaseEstimator):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the largest eigenvalues and vectors of the centred products of rows, approximately.
 
-        Random vectors are multiplied with the matrix again and again; its eigenvectors in the space they end up in
-        are those of a small matrix.
+        Random vectors are multiplied with the matrix again and again; eigenvectors in their space are a small matrix's.
         """
         reach = np.sqrt(paths.longest * variance)  # bounds the product of a row with a unit vector of mean 0
         vectors = rng.standard_normal((leaves.shape[1], min(most + self.n_oversamples, leaves.shape[1])), np.float32)
@@ -365,22 +364,12 @@ def _to_integers(vectors: np.ndarray, paths: Paths, reach: float) -> tuple[np.nd
 
 def _point(vectors: np.ndarray) -> np.ndarray:
     """Turn vectors so that their largest entry is positive."""
-    if not vectors.size:
-        return vectors
     top = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
     return np.where(top < 0, -vectors, vectors)
 
 
-def _scores(paths: Paths, rows: np.ndarray, slot: _Slot) -> np.ndarray:
-    """Return the scores of rows, given by their leaves; whichever way is quicker, with the same result."""
-    m, (n, width), n_trees = rows.shape[1], slot.dual.shape, len(rows)
-    by_row = m * n * (n_trees + width / 3)  # costs as measured
-    by_tree = width * ((m + n) * n_trees / 3 + 2 * len(paths.weight))
-    return (_scores_by_row if by_row < by_tree else _scores_by_tree)(paths, rows, slot)
-
-
 def _scores_by_row(paths: Paths, rows: np.ndarray, slot: _Slot) -> np.ndarray:
-    """Return scores by way of the products of rows with all training rows."""
+    """Return scores of rows, given by their leaves, by way of the products with all training rows."""
     out = np.empty((rows.shape[1], len(slot.scale)), np.float32)
     step = max(1, _PRODUCTS_AT_ONCE // slot.leaves.shape[1])
     for i in range(0, len(out), step):

@@ -33,10 +33,8 @@ class Union(BaseEstimator):
     def search_space(self) -> dict[str, list[Any]]:
         """Return another union that is worth a try, if a part has another setting: parts of a list have no names."""
         spaces: list[dict[str, list[Any]]] = [getattr(part, "search_space", dict)() for part in self.parts]
-        other = [
-            clone(part).set_params(**{name: values[0] for name, values in space.items()})
-            for part, space in zip(self.parts, spaces)
-        ]
+        firsts = [{name: values[0] for name, values in space.items()} for space in spaces]
+        other = [clone(part).set_params(**values) for part, values in zip(self.parts, firsts)]
         return {"": [Union(other)]} if any(spaces) else {}
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
@@ -48,10 +46,8 @@ class Union(BaseEstimator):
     def check_parameters(self) -> None:
         """Raise an error for parts that cannot work."""
         if not isinstance(self.parts, (list, tuple)) or not self.parts:
-            raise ValueError(
-                f"parts must be a list of at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()]); "
-                f"got {self.parts!r}."
-            )
+            wanted = "a list of at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()])"
+            raise ValueError(f"parts must be {wanted}; got {self.parts!r}.")
         for part in self.parts:
             if isinstance(part, type):
                 raise TypeError(f"A part of Union is the class {part.__name__}: write {part.__name__}().")
@@ -88,9 +84,8 @@ class Union(BaseEstimator):
         """Check parts that came from a file against their layer, and return the widths of the blocks."""
         self.check_parameters()
         require(getattr(self, "_n_slots", None) == n_slots and getattr(self, "parts_", None), "A Union is not fitted.")
-        require(
-            list(map(type, self.parts_)) == list(map(type, self.parts)), "A Union has other parts than it was made of."
-        )
+        same = list(map(type, self.parts_)) == list(map(type, self.parts))
+        require(same, "A Union has other parts than it was made of.")
         made = [part.check_layer(forests, n_slots, n_columns, n_labels) for part in self.parts_]
         return [sum(own) for own in zip(*(of[:n_slots] for of in made))] + [n for of in made for n in of[n_slots:]]
 
