@@ -23,29 +23,11 @@ _FORMAT = 3
 _HEADER = "fit.json"
 
 
-class NoCheckpoints:
-    """Keeps nothing: the null object behind `checkpoint_dir=None`."""
-
-    folder: Path | None = None
-
-    def seeds(self, drawn: list[int]) -> list[int]:
-        """Return the seeds as drawn."""
-        return drawn
-
-    def load(self) -> tuple[list[Any], Any]:
-        """Return no layers and nothing to go on from."""
-        return [], None
-
-    def save(self, number: int, layer: Any, resume: Any) -> None:
-        """Do nothing."""
-
-
-class Checkpoints(NoCheckpoints):
+class Checkpoints:
     """Layers of one fit in a folder, made if it is not there; a folder of another fingerprint is refused."""
 
     def __init__(self, folder: Any, fingerprint: str) -> None:
-        self.folder: Path = Path(folder)
-        self.fingerprint = fingerprint
+        self.folder, self.fingerprint = Path(folder), fingerprint
 
     def seeds(self, drawn: list[int]) -> list[int]:
         """Return the seeds of the fit that was begun here, or remember the ones given."""

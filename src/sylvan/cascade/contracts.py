@@ -12,27 +12,24 @@ MAX_SEED = np.iinfo(np.int32).max  # of what random states draw
 class Forest(Protocol):
     """What a cascade needs of a forest.
 
-    `fit(X, Y)` learns 0/1 labels `(n, n_labels)`; `predict_proba(X)` returns `(n, n_labels)` probabilities;
-    `oos_proba_` holds those of the training rows from trees that did not see them.
-
-    `encode(X)` turns columns into the form that `fit` likes best (bins, say) and `join(parts)` puts such parts side by
-    side: columns that several forests or layers share are encoded once. Forests with the same `encoding` share them.
+    `oos_proba_` holds the probabilities of the training rows from trees that did not see them. Columns that several
+    forests or layers share are encoded once: forests with the same `encoding` share them.
     """
 
     oos_proba_: np.ndarray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "Forest":
-        """Learn from rows of features, as they are or encoded, and 0/1 labels."""
+        """Learn from rows of features, as they are or encoded, and 0/1 labels (n, n_labels)."""
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each label."""
+        """Return the probability of each label, (n, n_labels)."""
 
     @property
     def encoding(self) -> Any:
         """What tells one encoding from another: hashable."""
 
     def encode(self, X: Any, used: np.ndarray | None = None) -> Any:
-        """Encode columns; only rows marked in `used` may influence how."""
+        """Return columns in the form that `fit` likes best (bins, say); only rows in `used` may influence how."""
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Put encoded columns of the same rows side by side."""

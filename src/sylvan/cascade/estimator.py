@@ -43,7 +43,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
 
     Layer 1 learns the labels from X. Every further layer learns them from X and from the features that the augmenter
-    makes of the layer before; between two layers the imputer may add labels that were probably missed. Training rows
+    makes of the layer before; between two layers the imputer may impute labels that were probably missed. Training rows
     get out-of-sample features throughout. The published algorithms are ready-made: `sylvan.cafe_slc()` and others.
 
     Parameters
@@ -76,18 +76,17 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
         predictions for classes, micro AUROC for labels, whose order survives missing positives.
     decision_threshold : float, "calibrated" or "learned", default=0.5
-        A label is predicted where its probability is greater. "calibrated": than 0.5 times the share c of a label's
-        positives that the last layer was told of, which needs an imputer with a frequency estimate. "learned": than
-        what `calibrate` found; of two classes that are complete, the more probable one. Taken as it is when `fit` is
-        called.
+        A label is predicted where its probability is greater, as set when `fit` is called. "calibrated": than 0.5 times
+        the share c of a label's positives that the last layer learnt, which needs an imputer with a frequency estimate.
+        "learned": than what `calibrate` found; of two classes that are complete, the more probable one.
     separate_forests : bool, default=False
         The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
         crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.
     score_folds : int or None, default=None
-        How layers are scored. None: by the forests' out-of-sample probabilities, which is honest where features of
-        training rows are out-of-sample too. k: the cascade is also grown k times without a k-th of the rows (or
-        groups), which it judges as new ones; scores and `oos_proba_` come from there, at k + 1 times the work. For
-        augmenters whose features are not out-of-sample, such as `Interactions`. (`scanning` is fitted once.)
+        How layers are scored. None: by the forests' out-of-sample probabilities. k: the cascade (but for `scanning`) is
+        also grown k times without a k-th of the rows (or groups), which it judges as new ones; scores and `oos_proba_`
+        come from there, at k + 1 times the work. For augmenters whose features of training rows are not out-of-sample,
+        such as `Interactions`.
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     trust_zeros : "auto", "classes", True or False, default="auto"
@@ -134,8 +133,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     >>> from sylvan.cascade.length import BestLayer
     >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
     >>> Y_recorded = hide_positives(Y, 0.5, random_state=0)
-    >>> kinds = {RandomForest: {}, ExtraTrees: {"bootstrap": True}}
-    >>> forests = [kind(30, out_of_sample=OutOfBag(), **options) for kind, options in kinds.items()]
+    >>> oob = {"bootstrap": True, "out_of_sample": OutOfBag()}
+    >>> forests = [RandomForest(30, **oob), ExtraTrees(30, **oob)]
     >>> parts = {"augment": OutputSpace(), "impute": StrictLabelComplement(threshold_on="scaled")}
     >>> model = DeepForestClassifier(forests, **parts, length=BestLayer(first=2), crossover=True, max_layers=3)
     >>> model.set_params(random_state=0).fit(X, Y_recorded).suggest_labels(top=3).columns.tolist()
@@ -173,22 +172,15 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(forest) for forest in self._first_forests()]
+        try:
+            inner = [get_tags(forest) for forest in (self.forests(1) if callable(self.forests) else self.forests)]
+        except Exception:  # `fit` says what is wrong
+            inner = []
         tags.input_tags.allow_nan = bool(inner) and all(tag.input_tags.allow_nan for tag in inner)
         tags.input_tags.sparse = bool(inner) and all(tag.input_tags.sparse for tag in inner)
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
-
-    def _first_forests(self) -> Sequence[Any]:
-        """Return the forests of layer 1, none if they cannot be had: `fit` says why."""
-        try:
-            forests = self.forests(1) if callable(self.forests) else self.forests
-        except Exception:
-            return []
-        return forests if isinstance(forests, (list, tuple)) else []
-
-    # ------------------------------------------------------------------------------------------------ fit
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, checkpoint_dir: Any = None
@@ -208,9 +200,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         groups : (n,), optional
             Rows of a group stay together in the folds of forests with `KFold` out-of-sample probabilities.
         checkpoint_dir : path, optional
-            Folder in which every finished layer is stored. A fit that was stopped goes on after the last finished
-            layer if it is started again with the same data and parameters, and ends with the same model. (`scanning`
-            is fitted again.)
+            Folder in which every finished layer is stored. A fit that was stopped goes on after it (but for `scanning`)
+            if it is started again with the same data and parameters, and ends with the same model.
 
         Returns
         -------
@@ -250,7 +241,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
         try:
             plan = make_plan(self, weak.targets.form)
-            drawn = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers)
+            seeds = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers).tolist()
             check_same_order(X, weak.targets.index)
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets.n_rows)
@@ -258,7 +249,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             groups = check_groups(groups, X.shape[0])
             data = (X, weak.recorded, weak.candidates, weights, groups, list(map(str, weak.targets.form.label_names)))
             checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
-            seeds = checkpoints.seeds([int(seed) for seed in drawn])
+            seeds = seeds if checkpoints is None else checkpoints.seeds(seeds)
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
                 names = getattr(self, "feature_names_in_", None)
@@ -296,8 +287,6 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         self._findings = make_findings(self.decider_, last, weak, used, told, grown)
         return last
 
-    # ------------------------------------------------------------------------------------------------ findings
-
     @property
     def labels_(self) -> Findings:
         """What was found of the labels of the training rows."""
@@ -324,9 +313,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     ) -> pd.DataFrame:
         """List labels of the training rows that are probably missing, most likely first.
 
-        Without arguments: the cells that the imputer filled (without an imputer, those with probability above 0.5).
-        With arguments: the most probable of all cells that may be missing. Look at some before you trust them, and at
-        `check_recovery`. `Findings.suggest` says what the probability means.
+        Without arguments: the imputed cells (without an imputer, those with probability above 0.5). With arguments: the
+        most probable of all cells that may be missing. Look at some before you trust them, and at `check_recovery`.
+        `Findings.suggest` says what the probability means.
 
         Parameters
         ----------
@@ -350,10 +339,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return self.labels_.summary()
 
     def complete(self, X: Any, Y: Any) -> Any:
-        """Complete the labels of new rows: what is recorded stays, and what the imputer would accept is added.
+        """Return labels of new rows in the form of Y: what is recorded, and what the imputer would accept.
 
-        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1. Returns the same
-        form as Y.
+        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1.
         """
         check_is_fitted(self, "layers_")
         form = self.decider_.form
@@ -380,8 +368,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     ) -> pd.DataFrame:
         """Hide a further share of the recorded positives, fit a clone, and say how many came back.
 
-        What users can check without knowing the truth: hidden positives are known to be true. (How many of the other
-        suggestions are wrong cannot be known from the data.)
+        Hidden positives are known to be true; how many other suggestions are wrong cannot be known from the data.
 
         Parameters
         ----------
@@ -389,8 +376,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         rate : float, default=0.1
             Share of each label's recorded positives to hide, at least one if there are two.
         min_proba, max_per_label : optional
-            Count what is at least so probable instead of what the imputer filled, and no more than so many cells of a
-            label, the most probable ones.
+            Count what is at least so probable instead of what is imputed, at most so many cells of a label.
         random_state : int, RandomState or None, default=None
             Draws what is hidden; None: the model's own `random_state`.
         **fit_params : further arguments of `fit`
@@ -414,8 +400,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     def save(self, path: str | os.PathLike[str], *, findings: bool = False) -> Path:
         """Store the model in one file, from which `sylvan.load` makes it again; see `sylvan.io.save`.
 
-        With `findings=True` the file also holds `labels_`: recorded labels, suggestions and names of the training rows.
-        Without, it holds what is needed to predict.
+        The file holds what is needed to predict and, with `findings=True`, `labels_`: recorded labels, suggestions and
+        names of the training rows.
         """
         if findings:
             _ = self.labels_  # says that there are none, if so

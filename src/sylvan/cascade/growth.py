@@ -12,10 +12,12 @@ import numpy as np
 from sklearn.base import clone
 
 from sylvan._validation import check_integer
+from sylvan.cascade.checkpoints import Checkpoints
 from sylvan.cascade.contracts import MAX_SEED, Augmenter, LayerRecord, LayerView, Refiner, finds_rules
 from sylvan.cascade.layer import Layer, LayerInput, TrainingRows, side_by_side, visible_blocks
 from sylvan.cascade.length import FixedLength
 from sylvan.cascade.plan import NO_FREQUENCY, Plan
+from sylvan.cascade.progress import Progress
 from sylvan.labels.contracts import Calibrator
 from sylvan.labels.findings import Decider, Findings
 from sylvan.labels.state import LabelState, mean_of
@@ -67,8 +69,8 @@ def grow(
     rows: TrainingRows,
     begin: Callable[[TrainingRows], LabelState],
     seeds: Sequence[int],
-    checkpoints: Any,
-    progress: Any,
+    checkpoints: Checkpoints | None,
+    progress: Progress,
     seen: list[np.ndarray] | None = None,
 ) -> list[Stage]:
     """Grow layers until the length control, `max_layers` or a callback says stop.
@@ -76,10 +78,13 @@ def grow(
     `begin` gives the labels of the used rows before layer 1; `progress` is told of each layer.
     What the training rows look like to each layer (`representation`) is put into `seen`, if given.
     """
-    stages, resume = checkpoints.load()
-    if stages:
-        progress.resumed(len(stages), checkpoints.folder)
-        resume = resume._replace(more=resume.more and not progress.ask(stages[-1]))
+    stages: list[Stage] = []
+    resume: Any = None
+    if checkpoints is not None:
+        stages, resume = checkpoints.load()
+        if stages:
+            progress.resumed(len(stages), checkpoints.folder)
+            resume = resume._replace(more=resume.more and not progress.ask(stages[-1]))
     state = stages[-1].after if stages else begin(rows)
     passed, more, folds = resume or Resume(Passed([], []), True, _make_folds(plan, rows, begin, seeds[0]))
     learners = [rows.without(fold.held) for fold in folds]
@@ -93,7 +98,8 @@ def grow(
         stage = stage._replace(record=stage.record._replace(seconds=time.perf_counter() - began))
         stages.append(stage)
         state = stage.after
-        checkpoints.save(number, stage, Resume(passed, more, folds))
+        if checkpoints is not None:
+            checkpoints.save(number, stage, Resume(passed, more, folds))
         more = not progress.layer(stage) and more
     return stages
 

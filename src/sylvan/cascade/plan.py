@@ -13,7 +13,7 @@ from sklearn.utils import compute_sample_weight
 
 from sylvan._validation import check_integer, check_number, check_weights
 from sylvan.cascade.augment.output_space import NoFeatures
-from sylvan.cascade.checkpoints import Checkpoints, NoCheckpoints, fingerprint
+from sylvan.cascade.checkpoints import Checkpoints, fingerprint
 from sylvan.cascade.contracts import Augmenter, Forest, LayerRecord, LengthControl, Refiner, parts_of
 from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.length import FixedLength
@@ -169,10 +169,10 @@ def row_weights(sample_weight: Any, class_weight: Any, weak: WeakLabels) -> np.n
     return by_class if weights is None else by_class * weights
 
 
-def open_checkpoints(folder: Any, model: Any, plan: Plan, *data: Any) -> NoCheckpoints:
+def open_checkpoints(folder: Any, model: Any, plan: Plan, *data: Any) -> Checkpoints | None:
     """Return where finished layers are stored; nowhere if no folder is named."""
     if folder is None:
-        return NoCheckpoints()
+        return None
     params = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_HASHED}
     if callable(model.forests):  # what it returns says more than how it is written
         params["forests"] = [plan.forests(number) for number in range(1, min(plan.max_layers, 30) + 1)]

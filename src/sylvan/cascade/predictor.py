@@ -54,13 +54,9 @@ class CascadePredictor(Explaining, Savable, TransformerMixin, ClassifierMixin, B
                 "staged_predict_proba needs the forests of every layer, but this model keeps those of the last layer "
                 "only: fit it with keep_forests=True (in Interactions, or imldf)."
             )
-        return self._staged_proba(X)
-
-    def _staged_proba(self, X: Any) -> Iterator[np.ndarray]:
         said = ask_layers(self.layers_, self._checked(X), self.scanning_, all_layers=True)
-        for number in range(1, len(said) + 1):
-            stage = mean_of(said[:number]) if self.average_layers else said[number - 1]
-            yield self.decider_.form.proba(self.decider_.present(stage))
+        stages = (mean_of(said[: at + 1]) if self.average_layers else said[at] for at in range(len(said)))
+        return (self.decider_.form.proba(self.decider_.present(stage)) for stage in stages)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return how well X predicts y: micro AUROC for labels (`sylvan.measures.micro_auroc`), accuracy for classes.

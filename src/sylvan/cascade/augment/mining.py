@@ -44,9 +44,6 @@ class Paths(NamedTuple):
     weight: np.ndarray  # (m,) float64
 
 
-# ------------------------------------------------------------------------------------------------ paths
-
-
 def read_paths(
     trees: TreeArrays, columns: np.ndarray | None = None, max_depth: int | None = 6, path_rule: str = "first"
 ) -> Paths:
@@ -136,9 +133,6 @@ def prevalence(itemsets: Itemsets, index: kernels.Index) -> np.ndarray:
     return weight / total if total > 0 else weight
 
 
-# ------------------------------------------------------------------------------------------------ two miners
-
-
 def intersection_trees(
     paths: Paths,
     n_trees: int = 20,
@@ -190,9 +184,6 @@ def frequent_itemsets(paths: Paths, top: int = 50, threshold_rule: str = "relax"
     best = np.lexsort((*items.T[::-1], -weights))[:top]
     itemsets = _trimmed(items[best], np.full(items[best].shape, np.nan))
     return _with_thresholds(itemsets, paths, index, _THRESHOLD_RULES[threshold_rule])
-
-
-# ------------------------------------------------------------------------------------------------ what is found again
 
 
 class Mined(NamedTuple):
@@ -326,9 +317,6 @@ def _keep_best(results: list[_Result], chosen: int, index: kernels.Index, n_inte
     report = {"miner": miner, "attempts": [result.summary() for result in results], "chosen": chosen}
     report |= {"kept": len(kept), "less_stable": less_stable}
     return Mined(_trimmed(*itemsets.take(kept)), stability[kept], share[kept], report)
-
-
-# ------------------------------------------------------------------------------------------------ lines of items
 
 
 def _with_thresholds(itemsets: Itemsets, paths: Paths, index: kernels.Index, rule: int) -> Itemsets:

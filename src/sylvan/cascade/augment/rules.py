@@ -178,9 +178,6 @@ def _digits(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-# ------------------------------------------------------------------------------------------------ columns of labels
-
-
 def distribution(counts: np.ndarray) -> np.ndarray:
     """Return counts (n_rules, n_labels) as shares of each rule's sum; zeros for a rule without any."""
     total = counts.sum(axis=1, keepdims=True)
