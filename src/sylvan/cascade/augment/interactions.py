@@ -72,8 +72,7 @@ class Interactions(BaseEstimator):
     emit : {"leaves", "all"}, default="leaves"
         Whether candidates are the deepest intersections or all but the roots.
     path_rule : {"first", "tightest"}, default="first"
-        What stands for a feature that repeats on a path: its condition closest to the root, or the tightest threshold
-        of each side.
+        What stands for a feature that repeats on a path: the condition closest to the root, or each side's tightest.
     threshold_rule : {"median", "relax", "tighten"}, default="median"
         Threshold of a condition that was found several times: "median" is the middle of all paths that contain the
         rule; "relax", the paper's, takes the one that more rows meet, so that regions grow and say less; "tighten" the
@@ -97,16 +96,14 @@ class Interactions(BaseEstimator):
         The first kind of columns. "importance" is hiDF's: the sum of importance times signed distance, if positive, in
         and outside the region. "none" leaves them out.
     scale : {"std", "none"}, default="std"
-        Whether distances are divided by the standard deviation of their column. "none" is the paper's, which adds up
-        units of all kinds.
+        Whether distances are divided by the standard deviation of their column; "none", the paper's, adds up all units.
     labels : {"none", "full", "svd"}, default="none"
         The second kind of columns: none; one for each rule and label, as published; or their principal components, at
         most `max_components`. Judged out of bag, they made predictions worse (see Notes).
     max_components : int, default=30
         Most components with `labels="svd"`.
     crossfit : int or None, default=None
-        Folds for label columns: training rows get the distribution of the other folds. None: all get the same, as
-        published.
+        Folds for label columns: training rows get the distribution of the other folds. None: of all, as published.
     keep_forests : bool, default=False
         Keep the forests of all layers, for `staged_predict_proba`.
 
@@ -131,9 +128,8 @@ class Interactions(BaseEstimator):
     ----------
     S.-H. Lyu, Y.-H. Chen and Y. Jiang, Journal of Software 35(4), 2024 (iMLDF); Y.-H. Chen, S.-H. Lyu and Y. Jiang,
     "Improving deep forest by exploiting high-order interactions", ICDM 2021 (hiDF); R. D. Shah and N. Meinshausen,
-    "Random intersection trees", JMLR 15, 2014. Deviations: the search for enough rules and `min_support`, `max_depth`;
-    the defaults of `n_interactions`, `threshold_rule`, `labels` and `scale`. The forests behind the stability are not
-    described in the paper.
+    "Random intersection trees", JMLR 15, 2014. Deviations: the search for enough rules, `min_support`, `max_depth`; the
+    defaults of `n_interactions`, `threshold_rule`, `labels`, `scale`. No paper describes the forests of the stability.
 
     Examples
     --------
@@ -191,10 +187,10 @@ class Interactions(BaseEstimator):
             importance[columns] += raw / len(columns_of)
         seed = int(random.randint(MAX_SEED))
         reading: dict[str, Any] = {"max_depth": self.max_depth, "path_rule": self.path_rule}
-        weights = None if self.feature_subset == "none" else importance
         bootstraps = []
         if self.n_bootstraps:
             template = self._bootstrap_forest(view.forests[0])
+            weights = None if self.feature_subset == "none" else importance
             bootstraps = bootstrap_paths(view, template, self.n_bootstraps, weights, random, **reading)
         paths = [read_paths(forest.trees_, columns, **reading) for forest, columns in zip(view.forests, columns_of)]
 
@@ -239,9 +235,8 @@ class Interactions(BaseEstimator):
             warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", NoInteractionWarning)
         if self.labels == "svd":
             self._mean, self._turn = find_components(inside[used], self.distribution_, self.max_components)
-        if self.crossfit is None or self.labels == "none" or not len(self.rules_):
-            return self._blocks(inside, score)
-        return self._blocks(inside, score, crossfitted(here, labels, used, self.crossfit, random))
+        own = self.crossfit is not None and self.labels != "none" and len(self.rules_)
+        return self._blocks(inside, score, crossfitted(here, labels, used, self.crossfit, random) if own else None)
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the features of new rows."""
@@ -358,8 +353,7 @@ class Interactions(BaseEstimator):
             return clone(self.forest)
         like = getattr(like, "forest", like)  # weights of trees are of no use here
         depths = [depth for depth in (like.max_depth, self.max_depth) if depth is not None]
-        depth = min(depths) if depths else None
-        return clone(like).set_params(n_trees=10, max_depth=depth, out_of_sample=None, verbose=0)
+        return clone(like).set_params(n_trees=10, max_depth=min(depths, default=None), out_of_sample=None, verbose=0)
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
