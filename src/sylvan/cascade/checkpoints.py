@@ -35,7 +35,7 @@ class Checkpoints:
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"checkpoint_dir={str(self.folder)!r} is a file. Name a folder.")
         if header.exists():
-            seeds = self._check(header)
+            seeds = self._read_header(header)
             for half in self.folder.glob("*.part"):  # left by a fit that was stopped while it wrote
                 half.unlink(missing_ok=True)
             return seeds
@@ -49,7 +49,7 @@ class Checkpoints:
             file.write(json.dumps(content).encode())
         return drawn
 
-    def _check(self, header: Path) -> list[int]:
+    def _read_header(self, header: Path) -> list[int]:
         try:
             content = json.loads(header.read_text())
             same = content["format"] == _FORMAT and content["fingerprint"] == self.fingerprint
@@ -67,11 +67,11 @@ class Checkpoints:
         """Return the finished layers and what is needed to grow the next one."""
         layers: list[Any] = []
         resume = None
-        while self._layer(len(layers) + 1).exists():
-            layers.append(_read(self._layer(len(layers) + 1)))
+        while (path := self._path("layer", len(layers) + 1)).exists():
+            layers.append(_read(path))
         while layers:
             try:
-                resume = _read(self._resume(len(layers)))
+                resume = _read(self._path("resume", len(layers)))
                 break
             except FileNotFoundError:  # stopped between two files: grow that layer again
                 layers.pop()
@@ -79,15 +79,12 @@ class Checkpoints:
 
     def save(self, number: int, layer: Any, resume: Any) -> None:
         """Write a finished layer and what is needed to go on; forget what was needed before."""
-        _write(layer, self._layer(number))
-        _write(resume, self._resume(number))
-        self._resume(number - 2).unlink(missing_ok=True)  # of the two last, one is whole whatever happens
+        _write(layer, self._path("layer", number))
+        _write(resume, self._path("resume", number))
+        self._path("resume", number - 2).unlink(missing_ok=True)  # of the two last, one is whole whatever happens
 
-    def _layer(self, number: int) -> Path:
-        return self.folder / f"layer_{number:04d}.pickle"
-
-    def _resume(self, number: int) -> Path:
-        return self.folder / f"resume_{number:04d}.pickle"
+    def _path(self, kind: str, number: int) -> Path:
+        return self.folder / f"{kind}_{number:04d}.pickle"
 
 
 def _write(value: Any, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
 from sylvan.io import stored
-from sylvan.labels.contracts import LabelImputer
 from sylvan.labels.findings import Findings
 from sylvan.labels.state import LabelState
 from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
@@ -239,6 +237,13 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         seen: list[np.ndarray] | None = None,
     ) -> "DeepForestClassifier":
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
+        labels = weak.targets.form.label_names
+
+        def begin(rows: TrainingRows) -> LabelState:
+            """Return the labels of the used rows before layer 1."""
+            used = rows.X if rows.used is None else rows.X[rows.used]
+            return plan.impute.begin(used, rows.select(weak.recorded), rows.select(weak.candidates), seeds[0], labels)
+
         try:
             plan = make_plan(self, weak.targets.form)
             seeds = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers).tolist()
@@ -247,15 +252,13 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             check_rows(X.shape[0], weak.targets.n_rows)
             weights = row_weights(sample_weight, self.class_weight, weak)
             groups = check_groups(groups, X.shape[0])
-            data = (X, weak.recorded, weak.candidates, weights, groups, list(map(str, weak.targets.form.label_names)))
+            data = (X, weak.recorded, weak.candidates, weights, groups, list(map(str, labels)))
             checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
             seeds = seeds if checkpoints is None else checkpoints.seeds(seeds)
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
-                names = getattr(self, "feature_names_in_", None)
-                warn_of_features(X, names, weak.recorded, weak.targets.form.label_names)
+                warn_of_features(X, getattr(self, "feature_names_in_", None), weak.recorded, labels)
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
-                begin = partial(_begin, plan.impute, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
                 last = self._keep(plan, stages, weak, rows.used)
                 progress.finished(self.n_layers_, len(stages), last)
@@ -406,10 +409,3 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         if findings:
             _ = self.labels_  # says that there are none, if so
         return super().save(path, findings=findings)
-
-
-def _begin(impute: LabelImputer, weak: WeakLabels, seed: int, rows: TrainingRows) -> LabelState:
-    """Return the labels of the used rows before layer 1."""
-    X = rows.X if rows.used is None else rows.X[rows.used]
-    names = weak.targets.form.label_names
-    return impute.begin(X, rows.select(weak.recorded), rows.select(weak.candidates), seed, names)

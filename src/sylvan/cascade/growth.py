@@ -18,7 +18,6 @@ from sylvan.cascade.layer import Layer, LayerInput, TrainingRows, side_by_side, 
 from sylvan.cascade.length import FixedLength
 from sylvan.cascade.plan import NO_FREQUENCY, Plan
 from sylvan.cascade.progress import Progress
-from sylvan.labels.contracts import Calibrator
 from sylvan.labels.findings import Decider, Findings
 from sylvan.labels.state import LabelState, mean_of
 from sylvan.labels.summary import Grown
@@ -75,8 +74,8 @@ def grow(
 ) -> list[Stage]:
     """Grow layers until the length control, `max_layers` or a callback says stop.
 
-    `begin` gives the labels of the used rows before layer 1; `progress` is told of each layer.
-    What the training rows look like to each layer (`representation`) is put into `seen`, if given.
+    `begin` gives the labels of the used rows before layer 1; `progress` is told of each layer. What each layer sees of
+    the training rows beside X, and what its forests say, is put into `seen`, if given.
     """
     stages: list[Stage] = []
     resume: Any = None
@@ -162,7 +161,7 @@ def _grow_layer(
         proba = np.where(np.isnan(judged), proba, judged)
     score = _score(plan.measure, state, rows.select(proba))
     if seen is not None:
-        seen.append(representation(passed.blocks, new.probas))
+        seen.append(np.hstack([*passed.blocks, *new.probas]))
     n_imputed, n_active = int(after.imputed.sum()), int(after.active.sum())
     record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, 0.0)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
@@ -263,11 +262,6 @@ class _NewLayer:
         )
 
 
-def representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:
-    """Return what a layer is given beside X and what its forests say, side by side."""
-    return np.hstack([*blocks, *probas])
-
-
 def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
     """Measure probabilities against the recorded labels; unknown cells are left out where other zeros are trusted.
 
@@ -304,7 +298,11 @@ def make_decider(plan: Plan, last: Stage, weak: WeakLabels, used: np.ndarray | N
     if isinstance(threshold, str) and threshold == "calibrated" and last.after.frequency is None:
         raise ValueError(NO_FREQUENCY)
     if plan.calibrate is not None:
-        _calibrate(plan.calibrate, last.trained, last.after, last.proba if used is None else last.proba[used])
+        c, interval = last.after.frequency, None
+        if c is not None and c.low is not None and c.high is not None:
+            interval = np.nan_to_num(c.low), np.nan_to_num(c.high, nan=1.0)
+        proba = last.proba if used is None else last.proba[used]
+        plan.calibrate.fit(last.trained.recorded, proba, last.after.counts.known_frequency, interval)
     form = weak.targets.form
     if isinstance(threshold, str):
         if form.has_two_classes and not weak.candidates.any():
@@ -318,17 +316,10 @@ def make_decider(plan: Plan, last: Stage, weak: WeakLabels, used: np.ndarray | N
     return Decider(form, thresholds, last.after.counts, plan.impute, plan.calibrate)
 
 
-def _calibrate(calibration: Calibrator, trained: LabelState, after: LabelState, proba: np.ndarray) -> None:
-    frequency, interval = after.frequency, None
-    if frequency is not None and frequency.low is not None and frequency.high is not None:
-        interval = np.nan_to_num(frequency.low), np.nan_to_num(frequency.high, nan=1.0)
-    calibration.fit(trained.recorded, proba, after.counts.known_frequency, interval)
-
-
 def make_findings(
     decider: Decider, last: Stage, weak: WeakLabels, used: np.ndarray | None, frequency: np.ndarray, grown: Grown
 ) -> Findings:
-    """Return what was found of the training rows; the last layer was told the share `frequency` of all positives."""
+    """Return what was found of the training rows; the last layer learnt the share `frequency` of all positives."""
     if decider.calibration is None:
         present = missing = _bent(last.proba, frequency, last.trained.recorded.sum(axis=0))
     else:

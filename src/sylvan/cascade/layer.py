@@ -15,10 +15,7 @@ _BLOCK_NUMBERS = 1 << 24  # feature values that are in hand at a time when predi
 
 
 def visible_blocks(n_slots: int, makers: Sequence[int | None], crossover: bool) -> list[list[int]]:
-    """Say which blocks of the layers before each slot sees: all, or with crossover all but its own.
-
-    `makers` has the slot of the forest that made each block, None for a block that is nobody's own.
-    """
+    """Say which blocks each slot sees: all, or with crossover all but its own, given the slots that made them."""
     return [[b for b, maker in enumerate(makers) if not (crossover and maker == slot)] for slot in range(n_slots)]
 
 
@@ -156,9 +153,9 @@ class Layer:
         return X if self.features is None else X[:, self.features]
 
     def probas(self, blocks: Sequence[np.ndarray], X: Any, before: np.ndarray | None = None) -> Any:
-        """Return what each judge says about new rows, (n_forests, n, n_labels); None if no forest was kept.
+        """Return what each judge says about new rows, (n_forests, n, n_labels), refined with what was said `before`.
 
-        `before` is what the layer before said; a refiner wants it.
+        None if no forest was kept.
         """
         if not self.judges:
             return None
@@ -203,10 +200,7 @@ class Layer:
         return replace(self, augment=RulesOnly(rules) if len(rules) > 1 else next(iter(rules), None), refiner=refiner)
 
     def narrowed(self, columns: np.ndarray | None) -> tuple["Layer", np.ndarray | None]:
-        """Return the layer as it makes only these of its columns, and which columns of blocks it then reads itself.
-
-        None stands for all columns.
-        """
+        """Return the layer as it makes only these columns, and which columns it then reads itself; None for all."""
         if self.forests or self.cumulative or not hasattr(self.augment, "narrow"):
             return self, None
         reads = self.augment.narrow(columns)

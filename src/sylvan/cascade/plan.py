@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import compute_sample_weight
 
 from sylvan._validation import check_integer, check_number, check_weights
-from sylvan.cascade.augment.output_space import NoFeatures
+from sylvan.cascade.augment.simple import NoFeatures
 from sylvan.cascade.checkpoints import Checkpoints, fingerprint
 from sylvan.cascade.contracts import Augmenter, Forest, LayerRecord, LengthControl, Refiner, parts_of
 from sylvan.cascade.layer import TrainingRows

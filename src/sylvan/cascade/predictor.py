@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_features, check_integer
 from sylvan.cascade.contracts import Column, finds_rules, parts_of
-from sylvan.cascade.growth import representation
 from sylvan.cascade.layer import Layer, ask_layers, row_blocks, through_layers, trace_importances
 from sylvan.cascade.plan import default_measure
 from sylvan.io import Savable
@@ -115,7 +114,7 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
         parts = []
         for _, block in row_blocks(self._checked(X), self.scanning_):
             *_, (blocks, probas) = through_layers(self.layers_, block)
-            parts.append(representation(blocks, np.asarray(probas)))
+            parts.append(np.hstack([*blocks, *probas]))
         return np.concatenate(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -286,11 +286,10 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         names = []
         for grain in self._grains:
             for forest in range(self._n_forests):
-                for down in range(grain.pooled[0]):
-                    for across in range(grain.pooled[1]):
-                        top, left = (at * n * s for at, n, s in zip((down, across), grain.pool, grain.stride))
-                        at = f"window{grain.size[0]}x{grain.size[1]}_forest{forest}_at{top}_{left}"
-                        names += [f"{at}_{label}" for label in self._label_names]
+                for place in np.ndindex(grain.pooled):
+                    top, left = (at * n * s for at, n, s in zip(place, grain.pool, grain.stride))
+                    at = f"window{grain.size[0]}x{grain.size[1]}_forest{forest}_at{top}_{left}"
+                    names += [f"{at}_{label}" for label in self._label_names]
         if self.passthrough:
             default = [f"x{i}" for i in range(self.n_features_in_)]
             names += list(getattr(self, "feature_names_in_", default if input_features is None else input_features))

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from sylvan._validation import check_choice, keep
-from sylvan.cascade.augment.output_space import OutputSpace
+from sylvan.cascade.augment.simple import OutputSpace
 from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
