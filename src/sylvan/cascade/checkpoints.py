@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator
 from sylvan._files import whole_file
 
 _FORMAT = 3
-_HEADER = "fit.json"
 
 
 class Checkpoints:
@@ -31,25 +30,17 @@ class Checkpoints:
 
     def seeds(self, drawn: list[int]) -> list[int]:
         """Return the seeds of the fit that was begun here, or remember the ones given."""
-        header = self.folder / _HEADER
+        header, where = self.folder / "fit.json", f"checkpoint_dir={str(self.folder)!r}"
         if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"checkpoint_dir={str(self.folder)!r} is a file. Name a folder.")
-        if header.exists():
-            seeds = self._read_header(header)
-            for half in self.folder.glob("*.part"):  # left by a fit that was stopped while it wrote
-                half.unlink(missing_ok=True)
-            return seeds
-        if self.folder.exists() and any(path.suffix != ".part" for path in self.folder.iterdir()):
-            raise ValueError(
-                f"checkpoint_dir={str(self.folder)!r} is not empty and holds no checkpoint. Name a new folder."
-            )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        content = {"format": _FORMAT, "fingerprint": self.fingerprint, "seeds": drawn}
-        with whole_file(header) as file:
-            file.write(json.dumps(content).encode())
-        return drawn
-
-    def _read_header(self, header: Path) -> list[int]:
+            raise ValueError(f"{where} is a file. Name a folder.")
+        if not header.exists():
+            if self.folder.exists() and any(path.suffix != ".part" for path in self.folder.iterdir()):
+                raise ValueError(f"{where} is not empty and holds no checkpoint. Name a new folder.")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            content = {"format": _FORMAT, "fingerprint": self.fingerprint, "seeds": drawn}
+            with whole_file(header) as file:
+                file.write(json.dumps(content).encode())
+            return drawn
         try:
             content = json.loads(header.read_text())
             same = content["format"] == _FORMAT and content["fingerprint"] == self.fingerprint
@@ -57,10 +48,10 @@ class Checkpoints:
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{str(header)!r} is not a checkpoint of this version: {error}.") from error
         if not same:
-            raise ValueError(
-                f"checkpoint_dir={str(self.folder)!r} holds a fit of other data or other parameters. Give this fit a "
-                "folder of its own, or remove the old one."
-            )
+            advice = "Give this fit a folder of its own, or remove the old one."
+            raise ValueError(f"{where} holds a fit of other data or other parameters. {advice}")
+        for half in self.folder.glob("*.part"):  # left by a fit that was stopped while it wrote
+            half.unlink(missing_ok=True)
         return seeds
 
     def load(self) -> tuple[list[Any], Any]:

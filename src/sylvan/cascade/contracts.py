@@ -177,8 +177,8 @@ def finds_rules(augment: Any) -> bool:
 def check_trees(forest: Any, who: str) -> Any:
     """Return a forest that shows its trees, as those of `sylvan.forests`; refuse others. `who` asks."""
     if getattr(forest, "trees_", None) is None:
-        name = type(forest).__name__
-        raise TypeError(f"{who} needs fitted forests of sylvan.forests, which have `trees_`, got {name}.")
+        found = type(forest).__name__
+        raise TypeError(f"{who} needs fitted forests of sylvan.forests, which have `trees_`, got {found}.")
     return forest
 
 

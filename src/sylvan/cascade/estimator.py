@@ -103,8 +103,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     Attributes
     ----------
-    layers_ : list of fitted layers
-    n_layers_ : number of layers kept
+    layers_, n_layers_ : the fitted layers that are kept, and their number
     history_ : DataFrame with layer, score, imputed, active, seconds; one line for each layer grown
     classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as found in fit
     labels_ : Findings, all that is known of the labels of the training rows; not stored by `save` unless asked for
@@ -116,10 +115,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         Series if Y was a DataFrame. Those of labels with a few recorded positives are hardly more than a guess.
     feature_importances_ : importance of the input features, block importances traced back through the layers
     model_size_ : bytes of the predictor, as `save` stores it (`labels_.nbytes`: of the findings)
-    scanning_ : the fitted `scanning`, or None
-    calibration_ : the fitted `calibrate`, or None
-    tree_weights_, interactions_, mining_report_, thresholds_ : of cascades with `WeightedForest`, `Interactions`,
-        `MeasureAwareReuse`
+    scanning_, calibration_ : the fitted `scanning` and `calibrate`, or None
+    tree_weights_, thresholds_ : of cascades with `WeightedForest`, with `MeasureAwareReuse`
+    interactions_, mining_report_ : of cascades with `Interactions`
 
     Examples
     --------
@@ -176,8 +174,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             inner = []
         tags.input_tags.allow_nan = bool(inner) and all(tag.input_tags.allow_nan for tag in inner)
         tags.input_tags.sparse = bool(inner) and all(tag.input_tags.sparse for tag in inner)
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = True
         return tags
 
     def fit(
@@ -223,8 +220,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         return read_weak_labels(y, self.unknown_label, self.trust_zeros)
 
-    def _check_stored(self) -> None:
-        check_cascade(self)
+    _check_stored = check_cascade
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(
@@ -328,8 +324,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         Returns
         -------
         DataFrame
-            row (its name in the index of Y if that has unique names, else its position), label, probability that the
-            label is present, layer at which it was first imputed (missing if it was not).
+            row (its name in the index of Y if that has unique names, else its position), label, probability that it is
+            present, layer at which it was first imputed (missing if it was not).
         """
         return self.labels_.suggest(top, min_proba, max_per_label)
 

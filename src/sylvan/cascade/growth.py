@@ -26,15 +26,12 @@ from sylvan.measures import Measure
 
 
 class Stage(NamedTuple):
-    """A finished layer of a fit: what it learnt from, said, and changed. Checkpoints are made of these.
-
-    `proba` is out-of-sample, the mean of the forests, (n, n_labels); of all layers so far, if layers are averaged.
-    """
+    """A finished layer of a fit: what it learnt from, said, and changed. Checkpoints are made of these."""
 
     layer: Layer
     trained: LabelState
     after: LabelState
-    proba: np.ndarray
+    proba: np.ndarray  # out-of-sample, (n, n_labels): the mean of the forests or, if averaged, of all layers so far
     record: LayerRecord
 
 
@@ -111,10 +108,8 @@ def _make_folds(plan: Plan, rows: TrainingRows, begin: Callable[[TrainingRows], 
     used = np.ones(n, dtype=bool) if rows.used is None else rows.used
     units = np.unique(np.arange(n) if rows.groups is None else rows.groups, return_inverse=True)[1]
     there = np.unique(units[used])
-    if len(there) < plan.score_folds:
-        raise ValueError(
-            f"score_folds={plan.score_folds} needs as many rows or groups; there are {len(there)}. None works."
-        )
+    if (k := plan.score_folds) > len(there):
+        raise ValueError(f"score_folds={k} needs as many rows or groups; there are {len(there)}. None works.")
     fold = np.full(units.max() + 1, -1)
     fold[np.random.RandomState(seed).permutation(there)] = np.arange(len(there)) % plan.score_folds
     everyone = [used & (fold[units] == number) for number in range(plan.score_folds)]
@@ -278,9 +273,6 @@ def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
     return float(np.mean(defined)) if defined else float("nan")
 
 
-# ------------------------------------------------------------------------------------------------ what is kept
-
-
 def kept_layers(plan: Plan, stages: list[Stage]) -> list[Layer]:
     """Return the layers as they predict: without forests that nobody asks, and columns that nobody reads."""
     n_layers = plan.length.n_layers([stage.record for stage in stages])
@@ -344,8 +336,7 @@ def make_findings(
 def _bent(proba: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
     """Return the probability that labels are present: p / c, bent so that it keeps its order where it would pass 1.
 
-    c is the labels' mean, each counting by its positives: that of a label with a handful of them is mostly noise, and
-    would put such labels on top of every list.
+    c is the labels' mean, by their positives: that of rare labels is mostly noise, and would put them on top of lists.
     """
     c = np.average(frequency, weights=n_recorded) if n_recorded.any() else 1.0
     return 1.0 - (1.0 - np.clip(proba, 0.0, 1.0)) ** (1.0 / c)

@@ -45,16 +45,13 @@ def pick_columns(blocks: Sequence[np.ndarray], X: Any, columns: np.ndarray) -> n
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows a cascade learns from. Columns of X are encoded once for all layers, in `_encoded`.
-
-    Layers see all columns or, if `cycle` lists several sets of them, one set after the other.
-    """
+    """The rows a cascade learns from."""
 
     X: Any
     sample_weight: np.ndarray | None = None
     groups: np.ndarray | None = None
-    cycle: Sequence[np.ndarray] | None = None
-    _encoded: dict[Any, Any] = field(default_factory=dict)
+    cycle: Sequence[np.ndarray] | None = None  # sets of columns that layers see in turn; None: all see all
+    _encoded: dict[Any, Any] = field(default_factory=dict)  # columns of X, once for all layers
     _turns: dict[int, "TrainingRows"] = field(default_factory=dict)
 
     def turn(self, number: int) -> tuple["TrainingRows", np.ndarray | None]:

@@ -90,23 +90,17 @@ def make_plan(settings: Any, form: TargetForm) -> Plan:
 
 def _check_parts(augment: Any, impute: Any, length: Any, calibrate: Any, scanning: Any) -> None:
     """Refuse parts that are none."""
-    for name, part, method in (
-        ("augment", augment, "fit_transform"),
-        ("impute", impute, "step"),
-        ("length", length, "should_stop"),
-        ("calibrate", calibrate, "given_unrecorded"),
-    ):
-        if name == "calibrate" and part is None:
-            continue
+    parts = [("augment", augment, "fit_transform"), ("impute", impute, "step"), ("length", length, "should_stop")]
+    parts += [] if calibrate is None else [("calibrate", calibrate, "given_unrecorded")]
+    for name, part, method in parts:
         if isinstance(part, type):
             raise TypeError(f"{name} must be an instance, got the class {part.__name__}: write {part.__name__}().")
         if not hasattr(part, method):
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
     if scanning is not None and (isinstance(scanning, type) or not hasattr(scanning, "trace_importances")):
+        wanted = "scanning must be None or MultiGrainedScanning(...) of sylvan.cascade.scanning"
         hint = f" Write MultiGrainedScanning({scanning!r})." if isinstance(scanning, (tuple, int)) else ""
-        raise TypeError(
-            f"scanning must be None or MultiGrainedScanning(...) of sylvan.cascade.scanning, got {scanning!r}.{hint}"
-        )
+        raise TypeError(f"{wanted}, got {scanning!r}.{hint}")
 
 
 def _check_threshold(threshold: Any, calibrate: Any) -> None:

@@ -174,11 +174,11 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
         order, its number of conditions; stability, the share of resampled forests in which it was found again (do not
         believe much of those below a half); support, the training rows in its region; says, the labels that are most
         frequent or rare there, with their share of these training rows and of all; and the label distribution, a
-        column for each label: of all labels of these rows, which share is this one; it sums to 1.
+        column for each label: of all labels of these rows, which share is this one.
 
         `score of 1.3 > 0.4` means that rule 1.3 holds, and by some distance; `score of 1.3 <= 0.4` that it does not
-        hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; they are not
-        asked in predictions. If one layer was kept, predictions are those of its forests alone.
+        hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; predictions
+        do not ask them.
         """
         table = pd.concat([_table(self, number, miner) for number, miner in _miners(self)])
         place = (table.groupby("layer").cumcount() + 1).astype(str)
@@ -195,10 +195,9 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
         Returns
         -------
         DataFrame
-            A line for each row and rule, the row's in order of layers and stability: row (its name in the table, or
-            number), interaction, layer, rule, stability, score and says. The score is the distance from the borders
-            of the rule's region, summed over its conditions, in standard deviations. Rows for which no rule holds have
-            no line.
+            A line for each row and rule that holds, the row's in order of layers and stability: row (its name in the
+            table, or number), interaction, layer, rule, stability, score and says. The score is the distance from the
+            borders of the rule's region, summed over its conditions, in standard deviations.
         """
         names = X.index if isinstance(X, pd.DataFrame) else None
         rules, miners = self.interactions_, _miners(self)
@@ -240,14 +239,13 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
         if depth is not None:
             check_integer("depth", depth, 0)
         found = [(number, miner, rule) for number, miner in _miners(self) for rule in range(len(miner.rules_))]
-        known_by = dict(zip(rules.index, found, strict=True))
-        lines: dict[str, str] = {}
+        found_by, lines = dict(zip(rules.index, found, strict=True)), {}
 
         def tell(name: str, level: int) -> None:
             lines[name] = f"{'  ' * level}{name}: {rules[name]}"
             if depth is not None and level >= depth:
                 return
-            number, miner, rule = known_by[name]
+            number, miner, rule = found_by[name]
             for layer, referred in miner.refers_to(rule, _columns(self, number)):
                 if f"{layer}.{referred}" not in lines:
                     tell(f"{layer}.{referred}", level + 1)

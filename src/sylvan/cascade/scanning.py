@@ -54,8 +54,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     pooling : int, (int, int) or None, default=None
         So many neighbouring windows, down and across, have one answer, the mean; pools at the edge may be smaller.
     window_subsample : int, float or None, default=None
-        Windows of each sample and size, drawn at random, that the forests learn from; a float is a share. None: all.
-        Memory while fitting grows with it. Answers are given for all windows.
+        Windows of each sample and size, drawn at random, that the forests learn from (answers are given for all); a
+        float is a share. None: all. Memory while fitting grows with it.
     pairs : bool, default=False
         Rows are two images or sequences, one after the other; the same window is cut out of both.
     passthrough : bool, default=False
@@ -125,9 +125,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = tags.target_tags.required = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "MultiGrainedScanning":
@@ -157,9 +155,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
             return
         n_parts = 2 if self.pairs else 1
         require(min(self._shape) >= 1 and n_parts * prod(self._shape) == self.n_features_in_, "The shape does not fit.")
-        require(
-            self._grains and self._n_forests >= 1 and len(self._label_names) == self.n_labels_, "Forests are missing."
-        )
+        there = self._grains and self._n_forests >= 1 and len(self._label_names) == self.n_labels_
+        require(there, "Forests are missing.")
         require(self.grains_ == [grain.size for grain in self._grains], "There are other windows.")
         require(self.n_windows_ == [grain.n_windows for grain in self._grains], "There are other windows.")
         check_names("models", self._models, len(self._grains))
@@ -298,9 +295,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     def trace_importances(self, importances: np.ndarray) -> np.ndarray:
         """Return importances of the features made as importances of the columns of X, with the same sum.
 
-        Of an answer's importance, each column in its windows gets the share that it has in the forest's decisions. The
-        forest does not know where a window lies, so that columns which many windows cover get more, and constant ones
-        get some: a blurred picture.
+        Each column in an answer's windows gets the share that it has in the forest's decisions. The forest does not
+        know where a window lies: columns which many windows cover get more, constant ones some. A blurred picture.
         """
         check_is_fitted(self, "grains_")
         pixels = np.zeros((2 if self.pairs else 1, *self._shape))

@@ -26,15 +26,10 @@ _MINING = (
 _ARRAYS = ("stability_", "support_", "label_counts_", "label_rates_", "_mean", "_turn")
 _NUMBERS = ("n_columns_", "n_labels_", "n_rows_", "_n_slots")
 _CHOICES = {
-    "miner": ("intersection_trees", "prevalence"),
-    "emit": ("leaves", "all"),
-    "path_rule": ("first", "tightest"),
-    "threshold_rule": ("relax", "tighten", "median"),
-    "feature_subset": ("none", "importance"),
-    "score": ("distance", "importance", "none"),
-    "scale": ("std", "none"),
-    "labels": ("full", "svd", "none"),
-}
+    "miner": ("intersection_trees", "prevalence"), "emit": ("leaves", "all"), "path_rule": ("first", "tightest"),
+    "threshold_rule": ("relax", "tighten", "median"), "feature_subset": ("none", "importance"),
+    "score": ("distance", "importance", "none"), "scale": ("std", "none"), "labels": ("full", "svd", "none"),
+}  # fmt: skip
 
 
 @stored(
@@ -46,14 +41,11 @@ class Interactions(BaseEstimator):
 
     Every path of a tree is a set of conditions. Random intersection trees find conditions that stand together on many
     paths; those that are also found in forests of resampled rows are kept. A rule :math:`T` is a region of the feature
-    space. It gives two kinds of columns: its score, the distance of a row from the borders of the region,
-
-    .. math:: f(x) = \sum_{j \in T} |x_j - t_j| \text{ if } x \in T, \text{ else } 0
-
-    and its label distribution, :math:`\sum_{i \in T} Y_{ij} / \sum_{i \in T} \sum_k Y_{ik}` for each label j if
-    :math:`x \in T`, else 0. New rows need no forest for these: layers before the last keep the rules alone, and a deep
-    cascade predicts about as fast as its last layer. The rules are there to be read: `interactions_`, `explain` and
-    `expand_interaction` of the cascade.
+    space. It gives two kinds of columns, both 0 if :math:`x \notin T`: its score, the distance of a row from the
+    borders of the region, :math:`\sum_{j \in T} |x_j - t_j|`, and its label distribution,
+    :math:`\sum_{i \in T} Y_{ij} / \sum_{i \in T} \sum_k Y_{ik}` for each label j. New rows need no forest for these:
+    layers before the last keep the rules alone, and a deep cascade predicts about as fast as its last layer. The rules
+    are there to be read: `interactions_`, `explain` and `expand_interaction` of the cascade.
 
     Parameters
     ----------
@@ -90,8 +82,8 @@ class Interactions(BaseEstimator):
     forest : forest or None, default=None
         What is fitted on resampled rows. None: like the layer's first forest, with 10 trees no deeper than `max_depth`.
     feature_subset : {"none", "importance"}, default="none"
-        "importance": each tree of those forests sees about :math:`4 \sqrt{d}` of d columns, drawn by their importance
-        to the layer's forests (the enriched forests of hiDF).
+        "importance": each of their trees sees about :math:`4 \sqrt{d}` of d columns, drawn by importance to the layer's
+        forests (the enriched forests of hiDF).
     score : {"distance", "importance", "none"}, default="distance"
         The first kind of columns. "importance" is hiDF's: the sum of importance times signed distance, if positive, in
         and outside the region. "none" leaves them out.
@@ -207,10 +199,7 @@ class Interactions(BaseEstimator):
         return self.learn(view, mined, importance, random)
 
     def learn(self, view: LayerView, mined: Mined, importance: np.ndarray, random: Any) -> list[np.ndarray]:
-        """Keep what was mined, and what it says of labels; return the features of the training rows.
-
-        `importance` is that of all columns; `random`, a RandomState, draws the folds.
-        """
+        """Keep what was mined, and what it says of labels; return the features of the training rows."""
         self.n_columns_, self._n_slots = len(importance), len(view.forests)
         used = np.ones(view.probas.shape[1], dtype=bool) if view.used is None else view.used
         rules = Rules.of(mined.itemsets)
@@ -357,14 +346,10 @@ class Interactions(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
-        for name in ("n_interactions", "n_trees", "branches", "min_order", "min_support", "max_components"):
-            check_integer(name, getattr(self, name), 1)
-        check_integer("depth", self.depth, 2)
-        check_integer("n_bootstraps", self.n_bootstraps, 0)
-        if self.max_depth is not None:
-            check_integer("max_depth", self.max_depth, 1)
-        if self.crossfit is not None:
-            check_integer("crossfit", self.crossfit, 2)
+        ones = ("n_interactions", "n_trees", "branches", "min_order", "min_support", "max_components", "max_depth")
+        for name, least in {**dict.fromkeys(ones, 1), "depth": 2, "crossfit": 2, "n_bootstraps": 0}.items():
+            if getattr(self, name) is not None or name not in ("max_depth", "crossfit"):  # these may be None
+                check_integer(name, getattr(self, name), least)
         check_number("min_stability", self.min_stability, 0.0, 1.0)
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)

@@ -103,10 +103,8 @@ def bootstrap_paths(
         if importance is None:
             found.append(paths_of(template, np.arange(encoded.shape[1])))
         else:
-            single = clone(template).set_params(n_trees=1)
-            found.append(
-                join_paths([paths_of(single, draw_columns(importance, random)) for _ in range(template.n_trees)])
-            )
+            single, drawn = clone(template).set_params(n_trees=1), range(template.n_trees)
+            found.append(join_paths([paths_of(single, draw_columns(importance, random)) for _ in drawn]))
     return found
 
 

@@ -104,9 +104,8 @@ class MeasureAwareReuse(BaseEstimator):
                 "probabilities forest by forest, so that all layers need the same number of forests."
             )
         rows = slice(None) if view.used is None else view.used
-        everyone = mean_of(probas)
+        everyone, labels = mean_of(probas), np.asarray(view.labels)[rows]
         now, was = everyone[rows], mean_of(before)[rows]
-        labels = np.asarray(view.labels)[rows]
         alpha = log_confidence(measure, everyone if by_row else now)
         heard = alpha[rows] if by_row else alpha
         lost = measure.vector(labels, was) - measure.vector(labels, now)  # NaN for a label of one class: not worse
@@ -292,9 +291,7 @@ def _check_measure(measure: Any) -> Measure:
 def _log_mean(log_values: np.ndarray) -> float:
     """Return the logarithm of the mean of exp(log_values), of equal ones exactly their value; of none log 0."""
     top = log_values.max(initial=-np.inf)
-    if top == -np.inf:
-        return -np.inf
-    return float(top + np.log(np.mean(np.exp(log_values - top))))
+    return -np.inf if top == -np.inf else float(top + np.log(np.mean(np.exp(log_values - top))))
 
 
 def _copy(before: np.ndarray, probas: np.ndarray, reused: np.ndarray, by_row: bool) -> np.ndarray:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -184,13 +184,8 @@ def distribution(counts: np.ndarray) -> np.ndarray:
     return np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
 
 
-def crossfitted(
-    here: np.ndarray, labels: np.ndarray, used: np.ndarray, n_folds: int, random: np.random.RandomState
-) -> np.ndarray:
-    """Return the label distribution that each row gets from the other folds, (n, n_rules, n_labels).
-
-    `here` (n, n_rules) says which used rows are in which region.
-    """
+def crossfitted(here: np.ndarray, labels: np.ndarray, used: np.ndarray, n_folds: int, random: Any) -> np.ndarray:
+    """Return (n, n_rules, n_labels), rows' label distributions from other folds; `here` says who is in a region."""
     out = np.repeat(distribution(here.T @ labels)[None], len(labels), axis=0)
     rows = np.flatnonzero(used)
     for train, held in KFold(min(n_folds, len(rows)), shuffle=True, random_state=random).split(rows):

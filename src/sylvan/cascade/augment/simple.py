@@ -66,13 +66,11 @@ class OutputSpace(BaseEstimator):
 class NoFeatures(BaseEstimator):
     """The augmenter that makes no features: every layer sees X alone."""
 
-    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
-        """Return blocks without columns."""
-        return self.transform(view)
-
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return blocks without columns."""
         return [np.empty((view.probas.shape[1], 0)) for _ in view.forests]
+
+    fit_transform = transform
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return no names."""

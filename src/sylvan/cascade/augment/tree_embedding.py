@@ -274,17 +274,14 @@ class TreeEmbedding(BaseEstimator):
     def _random_spectrum(
         self, paths: Paths, leaves: np.ndarray, most: int, variance: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the largest eigenvalues and vectors of the centred products of rows, approximately.
-
-        Random vectors are multiplied with the matrix again and again; eigenvectors in their space are a small matrix's.
-        """
+        """Return about what `_gram_spectrum` does, by random vectors that are multiplied with the matrix repeatedly."""
         reach = np.sqrt(paths.longest * variance)  # bounds the product of a row with a unit vector of mean 0
         vectors = rng.standard_normal((leaves.shape[1], min(most + self.n_oversamples, leaves.shape[1])), np.float32)
         vectors /= np.linalg.norm(vectors, axis=0)
         for _ in range(self.n_iter + 1):
             vectors = _multiply_centred(paths, leaves, vectors, reach)
             vectors = qr(vectors, overwrite_a=True, mode="economic", check_finite=False)[0]
-        small = vectors.T @ _multiply_centred(paths, leaves, vectors, reach)
+        small = vectors.T @ _multiply_centred(paths, leaves, vectors, reach)  # has the eigenvectors in their space
         values, turn = np.linalg.eigh((small + small.T).astype(np.float64) / 2)
         return values[::-1][:most], vectors @ turn[:, ::-1][:, :most].astype(np.float32)
 
