@@ -183,9 +183,9 @@ def extensions(key_set, paths, max_order):
     return made
 
 
-def frequent_itemsets(paths, top, max_order, rule, min_order):
+def frequent_itemsets(paths, top, rule, min_order):
     pairs = best_pairs(paths, top)
-    pool = {*pairs, *(larger for pair in pairs for larger in extensions(pair, paths, max_order or np.inf))}
+    pool = {*pairs, *(larger for pair in pairs for larger in extensions(pair, paths, np.inf))}
     pool = [key_set for key_set in pool if len(key_set) >= min_order]
     best = sorted(pool, key=lambda key_set: (-weight_of(key_set, paths), key_set))[:top]
     return [thresholds_on_paths(key_set, paths, rule) for key_set in best]
@@ -216,7 +216,6 @@ def mine(
     emit,
     threshold_rule,
     min_order,
-    max_order,
     usable,
 ):
     """Itemsets, stabilities, prevalences and the report; `states[attempt][i]` starts the i-th set of paths."""
@@ -226,13 +225,12 @@ def mine(
         if top is not None:
             if any(attempt["usable"] >= n_interactions for attempt in attempts):
                 break
-            found = [frequent_itemsets(paths, top, max_order, rule, min_order) for paths in (layer, *bootstraps)]
+            found = [frequent_itemsets(paths, top, rule, min_order) for paths in (layer, *bootstraps)]
         else:
             found = [
                 intersection_trees(paths, n, d, branches, emit, rule, min_order, int(state))
                 for paths, state in zip((layer, *bootstraps), states[number], strict=True)
             ]
-            found = [[itemset for itemset in one if len(itemset) <= (max_order or np.inf)] for one in found]
         candidates, *others = found
         lines = []
         for itemset in candidates:

@@ -274,7 +274,7 @@ def test_a_row_alone_is_a_row_among_others(options, monkeypatch):
         assert_array_equal(model.transform(row)[0], features[i])
         alone = told[told["row"] == f"new {i}"].reset_index(drop=True)
         pd.testing.assert_frame_equal(model.explain(row), alone)
-    monkeypatch.setattr("sylvan.cascade.passing._BLOCK_NUMBERS", 40)  # six rows at a time
+    monkeypatch.setattr("sylvan.cascade.layer._BLOCK_NUMBERS", 40)  # six rows at a time
     assert_array_equal(model.predict_proba(TABLE_NEW), proba)
     pd.testing.assert_frame_equal(model.explain(TABLE_NEW), told)
 

@@ -275,7 +275,7 @@ def test_a_row_alone_is_predicted_as_among_others(measure, monkeypatch):
     batch = model.predict_proba(X_NEW)
     alone = np.vstack([model.predict_proba(X_NEW[i : i + 1]) for i in range(len(X_NEW))])
     assert_array_equal(alone, batch)
-    monkeypatch.setattr("sylvan.cascade.passing._BLOCK_NUMBERS", 40)
+    monkeypatch.setattr("sylvan.cascade.layer._BLOCK_NUMBERS", 40)
     assert_array_equal(model.predict_proba(X_NEW), batch)
 
 

@@ -12,7 +12,7 @@ import sylvan
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, auto, cafe_slc
 from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding
-from sylvan.cascade.layer import MAX_SEED
+from sylvan.cascade.contracts import MAX_SEED
 from sylvan.cascade.length import BestLayer, FixedLength
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.labels.impute import FluidLabelAddition

@@ -35,7 +35,6 @@ from cascade.scanning_cases import (
 )
 from naive_scanning import NaiveScanning, windows_of
 from strategies import examples
-from sylvan.cascade import scanning
 from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 
@@ -170,14 +169,14 @@ def test_features_of_training_samples_are_not_those_of_new_ones():
     assert as_new[own].mean() > 0.5
 
 
-def test_a_batch_is_as_good_as_another(monkeypatch):
-    models = [small(pooling=2), small(pooling=2)]
-    features = models[0].fit_transform(X, Y)
-    new = models[0].transform(X_NEW)
-    monkeypatch.setattr(scanning, "_BATCH_NUMBERS", 1)
-    assert_array_equal(models[1].fit_transform(X, Y), features)
-    assert_array_equal(models[1].transform(X_NEW), new)
-    assert_array_equal(models[0].transform(X_NEW[3:4]), new[3:4])
+def test_a_batch_is_as_good_as_another():
+    scan, _, models = record(X, Y, (8, 8), windows=[4], pooling=2)
+    new = scan.transform(X_NEW)
+    before = len(models[0].asked_)
+    many = scan.transform(np.resize(X_NEW, (22_000, 64)))  # too many window values for one batch
+    assert len(models[0].asked_) == before + 2
+    assert_array_equal(many, np.resize(new, (22_000, new.shape[1])))
+    assert_array_equal(scan.transform(X_NEW[3:4]), new[3:4])
 
 
 # ------------------------------------------------------------------------------------------------ the whole

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from cascade.naive_cascade import make_weak_labels
 from sylvan import DeepForestClassifier, imldf
 from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace
-from sylvan.cascade.layer import MAX_SEED
+from sylvan.cascade.contracts import MAX_SEED
 from sylvan.cascade.length import FixedLength
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
 from sylvan.labels.impute import FluidLabelAddition

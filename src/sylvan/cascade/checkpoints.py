@@ -7,10 +7,10 @@ with a checksum. Files are pickles: resume only from folders that you trust.
 import json
 import pickle
 from functools import partial
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
-from typing import Any, BinaryIO
+from typing import Any
 
 import joblib
 import numpy as np
@@ -19,55 +19,28 @@ from sklearn.base import BaseEstimator
 
 from sylvan._files import whole_file
 
-_FORMAT = 3
-_HEADER = "fit.json"
+_FORMAT = 4
 
 
-class NoCheckpoints:
-    """Keeps nothing: the null object behind `checkpoint_dir=None`."""
-
-    folder: Path | None = None
-
-    def seeds(self, drawn: list[int]) -> list[int]:
-        """Return the seeds as drawn."""
-        return drawn
-
-    def load(self) -> tuple[list[Any], Any]:
-        """Return no layers and nothing to go on from."""
-        return [], None
-
-    def save(self, number: int, layer: Any, resume: Any) -> None:
-        """Do nothing."""
-
-
-class Checkpoints(NoCheckpoints):
+class Checkpoints:
     """Layers of one fit in a folder, made if it is not there; a folder of another fingerprint is refused."""
 
     def __init__(self, folder: Any, fingerprint: str) -> None:
-        self.folder: Path = Path(folder)
-        self.fingerprint = fingerprint
+        self.folder, self.fingerprint = Path(folder), fingerprint
 
     def seeds(self, drawn: list[int]) -> list[int]:
         """Return the seeds of the fit that was begun here, or remember the ones given."""
-        header = self.folder / _HEADER
+        header, where = self.folder / "fit.json", f"checkpoint_dir={str(self.folder)!r}"
         if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"checkpoint_dir={str(self.folder)!r} is a file. Name a folder.")
-        if header.exists():
-            seeds = self._check(header)
-            for half in self.folder.glob("*.part"):  # left by a fit that was stopped while it wrote
-                half.unlink(missing_ok=True)
-            return seeds
-        if self.folder.exists() and any(path.suffix != ".part" for path in self.folder.iterdir()):
-            raise ValueError(
-                f"checkpoint_dir={str(self.folder)!r} is not empty and holds no checkpoint. Name a new folder."
-            )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        content = {"format": _FORMAT, "fingerprint": self.fingerprint, "seeds": drawn}
-        with whole_file(header) as file:
-            file.write(json.dumps(content).encode())
-        return drawn
-
-    def _check(self, header: Path) -> list[int]:
+            raise ValueError(f"{where} is a file. Name a folder.")
+        if not header.exists():
+            if self.folder.exists() and any(path.suffix != ".part" for path in self.folder.iterdir()):
+                raise ValueError(f"{where} is not empty and holds no checkpoint. Name a new folder.")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            content = {"format": _FORMAT, "fingerprint": self.fingerprint, "seeds": drawn}
+            with whole_file(header) as file:
+                file.write(json.dumps(content).encode())
+            return drawn
         try:
             content = json.loads(header.read_text())
             same = content["format"] == _FORMAT and content["fingerprint"] == self.fingerprint
@@ -75,21 +48,21 @@ class Checkpoints(NoCheckpoints):
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{str(header)!r} is not a checkpoint of this version: {error}.") from error
         if not same:
-            raise ValueError(
-                f"checkpoint_dir={str(self.folder)!r} holds a fit of other data or other parameters. Give this fit a "
-                "folder of its own, or remove the old one."
-            )
+            advice = "Give this fit a folder of its own, or remove the old one."
+            raise ValueError(f"{where} holds a fit of other data or other parameters. {advice}")
+        for half in self.folder.glob("*.part"):  # left by a fit that was stopped while it wrote
+            half.unlink(missing_ok=True)
         return seeds
 
     def load(self) -> tuple[list[Any], Any]:
         """Return the finished layers and what is needed to grow the next one."""
         layers: list[Any] = []
         resume = None
-        while self._layer(len(layers) + 1).exists():
-            layers.append(_read(self._layer(len(layers) + 1)))
+        while (path := self._path("layer", len(layers) + 1)).exists():
+            layers.append(_read(path))
         while layers:
             try:
-                resume = _read(self._resume(len(layers)))
+                resume = _read(self._path("resume", len(layers)))
                 break
             except FileNotFoundError:  # stopped between two files: grow that layer again
                 layers.pop()
@@ -97,33 +70,19 @@ class Checkpoints(NoCheckpoints):
 
     def save(self, number: int, layer: Any, resume: Any) -> None:
         """Write a finished layer and what is needed to go on; forget what was needed before."""
-        _write(layer, self._layer(number))
-        _write(resume, self._resume(number))
-        self._resume(number - 2).unlink(missing_ok=True)  # of the two last, one is whole whatever happens
+        _write(layer, self._path("layer", number))
+        _write(resume, self._path("resume", number))
+        self._path("resume", number - 2).unlink(missing_ok=True)  # of the two last, one is whole whatever happens
 
-    def _layer(self, number: int) -> Path:
-        return self.folder / f"layer_{number:04d}.pickle"
-
-    def _resume(self, number: int) -> Path:
-        return self.folder / f"resume_{number:04d}.pickle"
-
-
-class _Hashing:
-    """A file that adds up a checksum of what is written to it."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.hash = file, sha256()
-
-    def write(self, data: Any) -> int:
-        self.hash.update(data)
-        return self.file.write(data)
+    def _path(self, kind: str, number: int) -> Path:
+        return self.folder / f"{kind}_{number:04d}.pickle"
 
 
 def _write(value: Any, path: Path) -> None:
     with whole_file(path) as file:
-        hashing = _Hashing(file)
-        pickle.dump(value, hashing, protocol=5)
-        file.write(hashing.hash.digest())
+        pickle.dump(value, file, protocol=5)
+        file.seek(0)
+        file.write(file_digest(file, "sha256").digest())  # type: ignore[arg-type]  # it can be read
 
 
 def _read(path: Path) -> Any:

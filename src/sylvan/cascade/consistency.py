@@ -18,24 +18,19 @@ from sylvan.labels.calibrate import Calibration
 from sylvan.labels.findings import Decider, Findings
 from sylvan.measures import Measure
 
-FITTED: dict[str, Any] = {
+_SOMETIMES = {"feature_names_in_": np.ndarray, "label_names_in_": np.ndarray, "_findings": Findings}
+_ALWAYS: dict[str, Any] = {
+    **dict.fromkeys(("n_layers_", "n_labels_", "n_features_in_"), int),
+    **dict.fromkeys(("label_frequency_", "label_bound_"), np.ndarray | pd.Series | None),
     "layers_": list[Layer],
-    "n_layers_": int,
     "history_": pd.DataFrame,
     "measure_": Measure,
     "classes_": list | np.ndarray,
-    "n_labels_": int,
-    "n_features_in_": int,
-    "feature_names_in_": np.ndarray,
-    "label_names_in_": np.ndarray,
-    "label_frequency_": np.ndarray | pd.Series | None,
-    "label_bound_": np.ndarray | pd.Series | None,
     "scanning_": BaseEstimator | None,
     "calibration_": Calibration | None,
     "decider_": Decider,
-    "_findings": Findings,
 }
-_SOMETIMES = ("feature_names_in_", "label_names_in_", "_findings")
+FITTED = _ALWAYS | _SOMETIMES
 
 
 def check_forest(forest: Any, n_features: int, n_labels: int) -> None:
@@ -107,8 +102,8 @@ def check_cascade(model: Any) -> None:
     """Check a `DeepForestClassifier` that came from a file, fitted or not."""
     check_jobs(model.n_jobs)
     check_templates(model.forests)
-    if not all_or_none(model, tuple(name for name in FITTED if name not in _SOMETIMES)):
-        require(not {*_SOMETIMES} & vars(model).keys(), "The layers are missing.")
+    if not all_or_none(model, tuple(_ALWAYS)):
+        require(not _SOMETIMES.keys() & vars(model).keys(), "The layers are missing.")
         return
     check_choice("trust_zeros", model.trust_zeros, ("auto", "classes", True, False))
     decider, n_labels, scanning = model.decider_, model.n_labels_, model.scanning_

@@ -5,32 +5,31 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+MAX_SEED = np.iinfo(np.int32).max  # of what random states draw
+
 
 @runtime_checkable
 class Forest(Protocol):
     """What a cascade needs of a forest.
 
-    `fit(X, Y)` learns 0/1 labels `(n, n_labels)`; `predict_proba(X)` returns `(n, n_labels)` probabilities;
-    `oos_proba_` holds those of the training rows from trees that did not see them.
-
-    `encode(X)` turns columns into the form that `fit` likes best (bins, say) and `join(parts)` puts such parts side by
-    side: columns that several forests or layers share are encoded once. Forests with the same `encoding` share them.
+    `oos_proba_` holds the probabilities of the training rows from trees that did not see them. Columns that several
+    forests or layers share are encoded once: forests with the same `encoding` share them.
     """
 
     oos_proba_: np.ndarray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "Forest":
-        """Learn from rows of features, as they are or encoded, and 0/1 labels."""
+        """Learn from rows of features, as they are or encoded, and 0/1 labels (n, n_labels)."""
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each label."""
+        """Return the probability of each label, (n, n_labels)."""
 
     @property
     def encoding(self) -> Any:
         """What tells one encoding from another: hashable."""
 
     def encode(self, X: Any, used: np.ndarray | None = None) -> Any:
-        """Encode columns; only rows marked in `used` may influence how."""
+        """Return columns in the form that `fit` likes best (bins, say); only rows in `used` may influence how."""
 
     def join(self, parts: Sequence[Any]) -> Any:
         """Put encoded columns of the same rows side by side."""
@@ -173,6 +172,14 @@ def parts_of(augment: Any) -> Iterator[Any]:
 def finds_rules(augment: Any) -> bool:
     """Say whether an augmenter, or a part of it, finds rules that people can read."""
     return any(hasattr(part, "describe") for part in parts_of(augment))
+
+
+def check_trees(forest: Any, who: str) -> Any:
+    """Return a forest that shows its trees, as those of `sylvan.forests`; refuse others. `who` asks."""
+    if getattr(forest, "trees_", None) is None:
+        found = type(forest).__name__
+        raise TypeError(f"{who} needs fitted forests of sylvan.forests, which have `trees_`, got {found}.")
+    return forest
 
 
 class LengthControl(Protocol):

@@ -2,32 +2,31 @@
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget, keep
-from sylvan.cascade import keeping, missing_labels
+from sylvan._validation import check_features, check_groups, check_rows, check_same_order, forget, keep
+from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
-from sylvan.cascade.growth import grow
-from sylvan.cascade.layer import MAX_SEED, TrainingRows
-from sylvan.cascade.plan import make_plan
+from sylvan.cascade.contracts import MAX_SEED
+from sylvan.cascade.growth import Stage, grow, kept_layers, make_decider, make_findings
+from sylvan.cascade.layer import TrainingRows
+from sylvan.cascade.plan import Plan, make_plan, open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.predictor import CascadePredictor
-from sylvan.cascade.preparing import open_checkpoints, row_weights, scan_rows, warn_of_features
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
 from sylvan.io import stored
-from sylvan.labels.contracts import LabelImputer
 from sylvan.labels.findings import Findings
 from sylvan.labels.state import LabelState
-from sylvan.labels.suggestions import apply_suggestions
+from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
 from sylvan.labels.summary import Grown, Summary
 from sylvan.labels.table import WeakLabels, read_weak_labels
 
@@ -42,7 +41,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     """A deep forest of exchangeable parts: forests, augmenter, imputer, length control, crossover.
 
     Layer 1 learns the labels from X. Every further layer learns them from X and from the features that the augmenter
-    makes of the layer before; between two layers the imputer may add labels that were probably missed. Training rows
+    makes of the layer before; between two layers the imputer may impute labels that were probably missed. Training rows
     get out-of-sample features throughout. The published algorithms are ready-made: `sylvan.cafe_slc()` and others.
 
     Parameters
@@ -75,18 +74,17 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
         predictions for classes, micro AUROC for labels, whose order survives missing positives.
     decision_threshold : float, "calibrated" or "learned", default=0.5
-        A label is predicted where its probability is greater. "calibrated": than 0.5 times the share c of a label's
-        positives that the last layer was told of, which needs an imputer with a frequency estimate. "learned": than
-        what `calibrate` found; of two classes that are complete, the more probable one. Taken as it is when `fit` is
-        called.
+        A label is predicted where its probability is greater, as set when `fit` is called. "calibrated": than 0.5 times
+        the share c of a label's positives that the last layer learnt, which needs an imputer with a frequency estimate.
+        "learned": than what `calibrate` found; of two classes that are complete, the more probable one.
     separate_forests : bool, default=False
         The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
         crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.
     score_folds : int or None, default=None
-        How layers are scored. None: by the forests' out-of-sample probabilities, which is honest where features of
-        training rows are out-of-sample too. k: the cascade is also grown k times without a k-th of the rows (or
-        groups), which it judges as new ones; scores and `oos_proba_` come from there, at k + 1 times the work. For
-        augmenters whose features are not out-of-sample, such as `Interactions`. (`scanning` is fitted once.)
+        How layers are scored. None: by the forests' out-of-sample probabilities. k: the cascade (but for `scanning`) is
+        also grown k times without a k-th of the rows (or groups), which it judges as new ones; scores and `oos_proba_`
+        come from there, at k + 1 times the work. For augmenters whose features of training rows are not out-of-sample,
+        such as `Interactions`.
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     trust_zeros : "auto", "classes", True or False, default="auto"
@@ -105,8 +103,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     Attributes
     ----------
-    layers_ : list of fitted layers
-    n_layers_ : number of layers kept
+    layers_, n_layers_ : the fitted layers that are kept, and their number
     history_ : DataFrame with layer, score, imputed, active, seconds; one line for each layer grown
     classes_, n_labels_, n_features_in_, feature_names_in_, label_names_in_ : as found in fit
     labels_ : Findings, all that is known of the labels of the training rows; not stored by `save` unless asked for
@@ -118,10 +115,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         Series if Y was a DataFrame. Those of labels with a few recorded positives are hardly more than a guess.
     feature_importances_ : importance of the input features, block importances traced back through the layers
     model_size_ : bytes of the predictor, as `save` stores it (`labels_.nbytes`: of the findings)
-    scanning_ : the fitted `scanning`, or None
-    calibration_ : the fitted `calibrate`, or None
-    tree_weights_, interactions_, mining_report_, thresholds_ : of cascades with `WeightedForest`, `Interactions`,
-        `MeasureAwareReuse`
+    scanning_, calibration_ : the fitted `scanning` and `calibrate`, or None
+    tree_weights_, thresholds_ : of cascades with `WeightedForest`, with `MeasureAwareReuse`
+    interactions_, mining_report_ : of cascades with `Interactions`
 
     Examples
     --------
@@ -132,21 +128,12 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     >>> from sylvan.labels.impute import StrictLabelComplement
     >>> from sylvan.cascade.length import BestLayer
     >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
-    >>> Y_observed = hide_positives(Y, 0.5, random_state=0)
-    >>> forests = [
-    ...     RandomForest(30, out_of_sample=OutOfBag()),
-    ...     ExtraTrees(30, bootstrap=True, out_of_sample=OutOfBag()),
-    ... ]
-    >>> model = DeepForestClassifier(
-    ...     forests,
-    ...     augment=OutputSpace(),
-    ...     impute=StrictLabelComplement(threshold_on="scaled"),
-    ...     length=BestLayer(first=2),
-    ...     crossover=True,
-    ...     max_layers=3,
-    ...     random_state=0,
-    ... ).fit(X, Y_observed)
-    >>> model.suggest_labels(top=3).columns.tolist()
+    >>> Y_recorded = hide_positives(Y, 0.5, random_state=0)
+    >>> oob = {"bootstrap": True, "out_of_sample": OutOfBag()}
+    >>> forests = [RandomForest(30, **oob), ExtraTrees(30, **oob)]
+    >>> parts = {"augment": OutputSpace(), "impute": StrictLabelComplement(threshold_on="scaled")}
+    >>> model = DeepForestClassifier(forests, **parts, length=BestLayer(first=2), crossover=True, max_layers=3)
+    >>> model.set_params(random_state=0).fit(X, Y_recorded).suggest_labels(top=3).columns.tolist()
     ['row', 'label', 'probability', 'layer']
     """
 
@@ -181,22 +168,14 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(forest) for forest in self._first_forests()]
+        try:
+            inner = [get_tags(forest) for forest in (self.forests(1) if callable(self.forests) else self.forests)]
+        except Exception:  # `fit` says what is wrong
+            inner = []
         tags.input_tags.allow_nan = bool(inner) and all(tag.input_tags.allow_nan for tag in inner)
         tags.input_tags.sparse = bool(inner) and all(tag.input_tags.sparse for tag in inner)
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = tags.classifier_tags.multi_label = True
         return tags
-
-    def _first_forests(self) -> Sequence[Any]:
-        """Return the forests of layer 1, none if they cannot be had: `fit` says why."""
-        try:
-            forests = self.forests(1) if callable(self.forests) else self.forests
-        except Exception:
-            return []
-        return forests if isinstance(forests, (list, tuple)) else []
-
-    # ------------------------------------------------------------------------------------------------ fit
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, checkpoint_dir: Any = None
@@ -216,9 +195,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         groups : (n,), optional
             Rows of a group stay together in the folds of forests with `KFold` out-of-sample probabilities.
         checkpoint_dir : path, optional
-            Folder in which every finished layer is stored. A fit that was stopped goes on after the last finished
-            layer if it is started again with the same data and parameters, and ends with the same model. (`scanning`
-            is fitted again.)
+            Folder in which every finished layer is stored. A fit that was stopped goes on after it (but for `scanning`)
+            if it is started again with the same data and parameters, and ends with the same model.
 
         Returns
         -------
@@ -242,8 +220,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         return read_weak_labels(y, self.unknown_label, self.trust_zeros)
 
-    def _check_stored(self) -> None:
-        check_cascade(self)
+    _check_stored = check_cascade
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(
@@ -256,55 +233,58 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         seen: list[np.ndarray] | None = None,
     ) -> "DeepForestClassifier":
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
+        labels = weak.targets.form.label_names
+
+        def begin(rows: TrainingRows) -> LabelState:
+            """Return the labels of the used rows before layer 1."""
+            used = rows.X if rows.used is None else rows.X[rows.used]
+            return plan.impute.begin(used, rows.select(weak.recorded), rows.select(weak.candidates), seeds[0], labels)
+
         try:
             plan = make_plan(self, weak.targets.form)
-            drawn = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers)
+            seeds = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers).tolist()
             check_same_order(X, weak.targets.index)
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets.n_rows)
             weights = row_weights(sample_weight, self.class_weight, weak)
             groups = check_groups(groups, X.shape[0])
-            data = (X, weak.recorded, weak.candidates, weights, groups, list(map(str, weak.targets.form.label_names)))
+            data = (X, weak.recorded, weak.candidates, weights, groups, list(map(str, labels)))
             checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
-            seeds = checkpoints.seeds([int(seed) for seed in drawn])
+            seeds = seeds if checkpoints is None else checkpoints.seeds(seeds)
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
             with once_each(), progress:
-                warn_of_features(self, X, weak)
+                warn_of_features(X, getattr(self, "feature_names_in_", None), weak.recorded, labels)
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
-                begin = partial(_begin, plan.impute, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
-                n_layers = plan.length.n_layers([stage.record for stage in stages])
-                check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
-                self._keep(plan, stages, n_layers, weak, rows.used)
-                progress.finished(n_layers, len(stages), stages[n_layers - 1])
-                if stages[0].trained.active.any() and not stages[n_layers - 1].after.imputed.any():
+                last = self._keep(plan, stages, weak, rows.used)
+                progress.finished(self.n_layers_, len(stages), last)
+                if stages[0].trained.active.any() and not last.after.imputed.any():
                     warn_user(_NOTHING_IMPUTED, NothingImputedWarning)
         except BaseException:
             forget(self)  # an interrupted fit leaves nothing half done
             raise
         return self
 
-    def _keep(self, plan: Any, stages: Any, n_layers: int, weak: WeakLabels, used: np.ndarray | None) -> None:
-        """Keep the chosen layers, and apart from them what they found."""
-        last, targets = stages[n_layers - 1], weak.targets
-        self.decider_ = keeping.make_decider(plan, last, weak, used, self.decision_threshold)
+    def _keep(self, plan: Plan, stages: list[Stage], weak: WeakLabels, used: np.ndarray | None) -> Stage:
+        """Keep the layers that the length control wants, and apart from them what they found; return the last."""
+        self.layers_, self.measure_ = kept_layers(plan, stages), plan.measure
+        self.n_layers_ = len(self.layers_)
+        last, targets = stages[self.n_layers_ - 1], weak.targets
+        self.decider_ = make_decider(plan, last, weak, used, self.decision_threshold)
         self.calibration_ = plan.calibrate
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         if targets.form.names is not None:
             self.label_names_in_ = targets.form.names
-        self.layers_ = keeping.kept_layers(stages[:n_layers], plan.average_layers)
-        self.n_layers_, self.measure_ = n_layers, plan.measure
-        self.history_ = keeping.make_history(stages)
+        self.history_ = pd.DataFrame([stage.record for stage in stages]).drop(columns="greater_is_better")
         self.label_frequency_ = targets.by_label(None if last.after.frequency is None else last.after.frequency.value)
         self.label_bound_ = targets.by_label(last.after.bound)
         grown = Grown(
-            self.n_features_in_, n_layers, len(stages), plan.average_layers, last.record.score,
+            self.n_features_in_, self.n_layers_, len(stages), plan.average_layers, last.record.score,
             plan.measure.in_words, plan.calibrate is not None,
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
-        self._findings = keeping.make_findings(self.decider_, last, weak, used, told, grown)
-
-    # ------------------------------------------------------------------------------------------------ findings
+        self._findings = make_findings(self.decider_, last, weak, used, told, grown)
+        return last
 
     @property
     def labels_(self) -> Findings:
@@ -332,9 +312,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     ) -> pd.DataFrame:
         """List labels of the training rows that are probably missing, most likely first.
 
-        Without arguments: the cells that the imputer filled (without an imputer, those with probability above 0.5).
-        With arguments: the most probable of all cells that may be missing. Look at some before you trust them, and at
-        `check_recovery`. `Findings.suggest` says what the probability means.
+        Without arguments: the imputed cells (without an imputer, those with probability above 0.5). With arguments: the
+        most probable of all cells that may be missing. Look at some before you trust them, and at `check_recovery`.
+        `Findings.suggest` says what the probability means.
 
         Parameters
         ----------
@@ -344,8 +324,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         Returns
         -------
         DataFrame
-            row (its name in the index of Y if that has unique names, else its position), label, probability that the
-            label is present, layer at which it was first imputed (missing if it was not).
+            row (its name in the index of Y if that has unique names, else its position), label, probability that it is
+            present, layer at which it was first imputed (missing if it was not).
         """
         return self.labels_.suggest(top, min_proba, max_per_label)
 
@@ -358,14 +338,21 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return self.labels_.summary()
 
     def complete(self, X: Any, Y: Any) -> Any:
-        """Complete the labels of new rows: what is recorded stays, and what the imputer would accept is added.
+        """Return labels of new rows in the form of Y: what is recorded, and what the imputer would accept.
 
-        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1. Returns the same
-        form as Y.
+        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1.
         """
         check_is_fitted(self, "layers_")
-        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros, self.decider_.form.names)
-        return missing_labels.complete(self.decider_, self._ask, X, Y, weak)
+        form = self.decider_.form
+        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros, form.names)
+        if not form.has_labels:
+            raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
+        weak.targets.check_labels(form)
+        check_same_order(X, weak.targets.index)
+        probas = self._ask(X)
+        check_rows(probas.shape[1], weak.targets.n_rows)
+        completed = weak.targets.like(weak.recorded | (self.decider_.accept(probas) & weak.candidates))
+        return type(Y)(completed) if sparse.issparse(Y) else completed
 
     def check_recovery(
         self,
@@ -380,8 +367,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     ) -> pd.DataFrame:
         """Hide a further share of the recorded positives, fit a clone, and say how many came back.
 
-        What users can check without knowing the truth: hidden positives are known to be true. (How many of the other
-        suggestions are wrong cannot be known from the data.)
+        Hidden positives are known to be true; how many other suggestions are wrong cannot be known from the data.
 
         Parameters
         ----------
@@ -389,8 +375,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         rate : float, default=0.1
             Share of each label's recorded positives to hide, at least one if there are two.
         min_proba, max_per_label : optional
-            Count what is at least so probable instead of what the imputer filled, and no more than so many cells of a
-            label, the most probable ones.
+            Count what is at least so probable instead of what is imputed, at most so many cells of a label.
         random_state : int, RandomState or None, default=None
             Draws what is hidden; None: the model's own `random_state`.
         **fit_params : further arguments of `fit`
@@ -404,25 +389,19 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """
         weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
         drawn = check_random_state(self.random_state if random_state is None else random_state)
-
-        def fit_again(masked: WeakLabels) -> Findings:
-            return clone(self)._fit(X, masked, **fit_params).labels_  # noqa: SLF001 (the same class)
-
-        return missing_labels.check_recovery(fit_again, weak, rate, drawn, min_proba, max_per_label)
+        # A hidden positive would be looked for nowhere if nothing may be missing, as in classes.
+        hidden = hide_some(weak.recorded, rate, drawn) & weak.candidates.any()
+        masked = weak._replace(recorded=weak.recorded & ~hidden, candidates=weak.candidates | hidden)
+        found = clone(self)._fit(X, masked, **fit_params).labels_  # noqa: SLF001 (the same class)
+        suggested = found.chosen(min_proba, max_per_label) & masked.candidates
+        return report_recovery(hidden, masked.candidates, suggested, found.missing, found.label_names)
 
     def save(self, path: str | os.PathLike[str], *, findings: bool = False) -> Path:
         """Store the model in one file, from which `sylvan.load` makes it again; see `sylvan.io.save`.
 
-        With `findings=True` the file also holds `labels_`: recorded labels, suggestions and names of the training rows.
-        Without, it holds what is needed to predict.
+        The file holds what is needed to predict and, with `findings=True`, `labels_`: recorded labels, suggestions and
+        names of the training rows.
         """
         if findings:
             _ = self.labels_  # says that there are none, if so
         return super().save(path, findings=findings)
-
-
-def _begin(impute: LabelImputer, weak: WeakLabels, seed: int, rows: TrainingRows) -> LabelState:
-    """Return the labels of the used rows before layer 1."""
-    X = rows.X if rows.used is None else rows.X[rows.used]
-    names = weak.targets.form.label_names
-    return impute.begin(X, rows.select(weak.recorded), rows.select(weak.candidates), seed, names)

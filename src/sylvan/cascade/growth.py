@@ -1,4 +1,7 @@
-"""The loop that grows a cascade: fit a layer, impute labels, decide whether to go on, make features for the next."""
+"""The loop that grows a cascade: fit a layer, impute labels, decide whether to go on, make features for the next.
+
+What is kept in the end is the predictor, and apart from it what was found of the training rows.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,57 +11,45 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from sylvan.cascade.contracts import Augmenter, LayerRecord, LayerView, Refiner, finds_rules
-from sylvan.cascade.layer import MAX_SEED, Layer, LayerInput, TrainingRows, fit_forests, visible_blocks
+from sylvan._validation import check_integer
+from sylvan.cascade.checkpoints import Checkpoints
+from sylvan.cascade.contracts import MAX_SEED, Augmenter, LayerRecord, LayerView, Refiner, finds_rules
+from sylvan.cascade.layer import Layer, LayerInput, TrainingRows, side_by_side, visible_blocks
 from sylvan.cascade.length import FixedLength
-from sylvan.cascade.plan import Plan
+from sylvan.cascade.plan import NO_FREQUENCY, Plan
+from sylvan.cascade.progress import Progress
+from sylvan.labels.findings import Decider, Findings
 from sylvan.labels.state import LabelState, mean_of
+from sylvan.labels.summary import Grown
+from sylvan.labels.table import WeakLabels
 from sylvan.measures import Measure
 
 
 class Stage(NamedTuple):
-    """A finished layer of a fit: what it learnt from, said, and changed. Checkpoints are made of these.
-
-    `proba` is out-of-sample, the mean of the forests, (n, n_labels); of all layers so far, if layers are averaged.
-    """
+    """A finished layer of a fit: what it learnt from, said, and changed. Checkpoints are made of these."""
 
     layer: Layer
     trained: LabelState
     after: LabelState
-    proba: np.ndarray
+    proba: np.ndarray  # out-of-sample, (n, n_labels): the mean of the forests or, if averaged, of all layers so far
     record: LayerRecord
 
 
 class Passed(NamedTuple):
-    """What a layer passes on to the next.
+    """What a layer passes on to the next."""
 
-    Attributes
-    ----------
-    blocks : features of the training rows
-    makers : slot of the forest that made each block, None if it is for all
-    probas : refined probabilities of the training rows, None without a refiner
-    said : sum of what the layers so far said, None unless layers are averaged
-    """
-
-    blocks: list[np.ndarray]
-    makers: list[int | None]
-    probas: np.ndarray | None = None
-    said: np.ndarray | None = None
+    blocks: list[np.ndarray]  # features of the training rows
+    makers: list[int | None]  # slot of the forest that made each block, None if it is for all
+    probas: np.ndarray | None = None  # refined probabilities of the training rows, None without a refiner
+    said: np.ndarray | None = None  # sum of what the layers so far said, None unless layers are averaged
 
 
 class Fold(NamedTuple):
-    """A cascade that is grown beside the real one without some rows, and judges them as new ones.
+    """A cascade that is grown beside the real one without some rows, and judges them as new ones."""
 
-    Attributes
-    ----------
-    held : (n,) bool, the rows it never learns from
-    state : labels of the others after the layers so far
-    passed : what its last layer passed on
-    """
-
-    held: np.ndarray
-    state: LabelState
-    passed: Passed
+    held: np.ndarray  # (n,) bool, the rows it never learns from
+    state: LabelState  # labels of the others after the layers so far
+    passed: Passed  # what its last layer passed on
 
 
 class Resume(NamedTuple):
@@ -74,19 +65,22 @@ def grow(
     rows: TrainingRows,
     begin: Callable[[TrainingRows], LabelState],
     seeds: Sequence[int],
-    checkpoints: Any,
-    progress: Any,
+    checkpoints: Checkpoints | None,
+    progress: Progress,
     seen: list[np.ndarray] | None = None,
 ) -> list[Stage]:
     """Grow layers until the length control, `max_layers` or a callback says stop.
 
-    `begin` gives the labels of the used rows before layer 1; `progress` is told of each layer.
-    What the training rows look like to each layer (`representation`) is put into `seen`, if given.
+    `begin` gives the labels of the used rows before layer 1; `progress` is told of each layer. What each layer sees of
+    the training rows beside X, and what its forests say, is put into `seen`, if given.
     """
-    stages, resume = checkpoints.load()
-    if stages:
-        progress.resumed(len(stages), checkpoints.folder)
-        resume = resume._replace(more=resume.more and not progress.ask(stages[-1]))
+    stages: list[Stage] = []
+    resume: Any = None
+    if checkpoints is not None:
+        stages, resume = checkpoints.load()
+        if stages:
+            progress.resumed(len(stages), checkpoints.folder)
+            resume = resume._replace(more=resume.more and not progress.ask(stages[-1]))
     state = stages[-1].after if stages else begin(rows)
     passed, more, folds = resume or Resume(Passed([], []), True, _make_folds(plan, rows, begin, seeds[0]))
     learners = [rows.without(fold.held) for fold in folds]
@@ -95,16 +89,13 @@ def grow(
         history = [stage.record for stage in stages]
         seed = seeds[number - 1]
         began = time.perf_counter()
-        if folds:
-            folds, judged = _grow_folds(plan, learners, folds, history, seed)
-        else:
-            judged = None
-        stage, passed, more = grow_layer(plan, rows, passed, state, history, seed, seen, judged)
-        record = stage.record._replace(seconds=time.perf_counter() - began)
-        stage = stage._replace(record=record)
+        folds, judged = _grow_folds(plan, learners, folds, history, seed) if folds else (folds, None)
+        stage, passed, more = _grow_layer(plan, rows, passed, state, history, seed, seen, judged)
+        stage = stage._replace(record=stage.record._replace(seconds=time.perf_counter() - began))
         stages.append(stage)
         state = stage.after
-        checkpoints.save(number, stage, Resume(passed, more, folds))
+        if checkpoints is not None:
+            checkpoints.save(number, stage, Resume(passed, more, folds))
         more = not progress.layer(stage) and more
     return stages
 
@@ -117,10 +108,8 @@ def _make_folds(plan: Plan, rows: TrainingRows, begin: Callable[[TrainingRows], 
     used = np.ones(n, dtype=bool) if rows.used is None else rows.used
     units = np.unique(np.arange(n) if rows.groups is None else rows.groups, return_inverse=True)[1]
     there = np.unique(units[used])
-    if len(there) < plan.score_folds:
-        raise ValueError(
-            f"score_folds={plan.score_folds} needs as many rows or groups; there are {len(there)}. None works."
-        )
+    if (k := plan.score_folds) > len(there):
+        raise ValueError(f"score_folds={k} needs as many rows or groups; there are {len(there)}. None works.")
     fold = np.full(units.max() + 1, -1)
     fold[np.random.RandomState(seed).permutation(there)] = np.arange(len(there)) % plan.score_folds
     everyone = [used & (fold[units] == number) for number in range(plan.score_folds)]
@@ -135,13 +124,13 @@ def _grow_folds(
     grown = []
     judged = np.full((learners[0].X.shape[0], folds[0].state.recorded.shape[1]), np.nan)
     for rows, fold in zip(learners, folds):
-        stage, passed, _ = grow_layer(endless, rows, fold.passed, fold.state, history, seed)
+        stage, passed, _ = _grow_layer(endless, rows, fold.passed, fold.state, history, seed)
         judged[fold.held] = stage.proba[fold.held]
         grown.append(Fold(fold.held, stage.after, passed))
     return grown, judged
 
 
-def grow_layer(
+def _grow_layer(
     plan: Plan,
     rows: TrainingRows,
     passed: Passed,
@@ -155,10 +144,8 @@ def grow_layer(
 
     `judged` has probabilities from cascades that have never seen the rows, NaN for rows that all have seen.
     """
-    began = time.perf_counter()
     number = len(history) + 1
-    kind = SeparateLayer if plan.separate_forests else SharedLayer
-    new = kind(plan, number, rows, passed, rows.expand(state.current), seed)
+    new = _NewLayer(plan, number, rows, passed, rows.expand(state.current), seed)
     after = plan.impute.step(state, rows.select(new.guides))
     proba = mean_of(new.probas)
     said = None
@@ -169,32 +156,26 @@ def grow_layer(
         proba = np.where(np.isnan(judged), proba, judged)
     score = _score(plan.measure, state, rows.select(proba))
     if seen is not None:
-        seen.append(representation(passed.blocks, new.probas))
+        seen.append(np.hstack([*passed.blocks, *new.probas]))
     n_imputed, n_active = int(after.imputed.sum()), int(after.active.sum())
     record = LayerRecord(number, score, plan.measure.greater_is_better, n_imputed, n_active, 0.0)
     more = number < plan.max_layers and not plan.length.should_stop([*history, record])
     made = new.make_features(wanted=more or (plan.describe and finds_rules(new.augment)))
-    record = record._replace(seconds=time.perf_counter() - began)
     passed = made._replace(probas=new.refined, said=said) if more else Passed([], [])
     return Stage(new.layer, state, after, proba, record), passed, more
 
 
-class SharedLayer:
-    """A layer while it grows: one fit of its forests serves features, imputer, score and prediction.
+class _NewLayer:
+    """A layer while it grows: one fit of its forests serves features, imputer, score and prediction, if not separate.
 
-    Attributes
-    ----------
-    layer : what is kept
-    probas : (n_forests, n, n_labels) out-of-sample probabilities of those who predict
-    guides : those that the imputer sees
-    refined : refined probabilities, None without a refiner
-    augment : the augmenter, fitted when features are made
+    `layer` is what is kept; `probas` (n_forests, n, n_labels) are out-of-sample probabilities of those who predict,
+    `guides` those that the imputer sees, `refined` a refiner's or None. Making features fits `augment`.
     """
 
     def __init__(
         self, plan: Plan, number: int, rows: TrainingRows, passed: Passed, labels: np.ndarray, seed: int
     ) -> None:
-        self.templates = plan.forests(number)
+        self.templates: list[Any] = plan.forests(number)
         draws = np.random.RandomState(seed).randint(MAX_SEED, size=(4, len(self.templates)))
         self.seeds = [[int(value) for value in line] for line in draws]  # of forests, judges, guides, augmenter
         self.rows, features = rows.turn(number)
@@ -210,15 +191,47 @@ class SharedLayer:
             self.probas = self.refined = self.augment.fit_refine(self._view(), passed.probas)
             self.layer = replace(self.layer, refiner=self.augment)
         self.guides = self.probas
+        self.made: Passed | None = None
+        if plan.separate_forests:
+            self._separate()
+
+    def _separate(self) -> None:
+        """Fit others to predict, seeing all blocks, and others again to guide the imputer: the authors' variant."""
+        made = self.made = self._augment()
+        everything = visible_blocks(len(self.templates), self.passed.makers, False)
+        judges, self.probas = self._fit(self.given, everything, self.seeds[1])
+        self.layer = replace(self.layer, judges=judges, judge_visible=everything)
+        everything = visible_blocks(len(self.templates), made.makers, False)
+        with_X = not any(block.shape[1] for block in made.blocks)
+        _, self.guides = self._fit(LayerInput(self.rows, made.blocks), everything, self.seeds[2], with_X)
 
     def make_features(self, wanted: bool) -> Passed:
-        """Fit the augmenter, if that is wanted, and return the features of the training rows."""
-        return self._augment() if wanted else Passed([], [])
+        """Fit the augmenter, if that is wanted and not done, and return the features of the training rows."""
+        if self.made is None:
+            self.made = self._augment() if wanted else Passed([], [])
+        return self.made
 
     def _fit(
         self, given: LayerInput, visible: list[list[int]], seeds: list[int], with_X: bool = True
     ) -> tuple[list[Any], np.ndarray]:
-        return fit_forests(self.templates, given, visible, self.labels, seeds, self.plan.n_jobs, with_X)
+        """Fit a clone of each template on the blocks it sees and X; return them and what they say out of sample."""
+        rows, labels = self.rows, self.labels
+        forests, probas = [], []
+        for template, seen, seed in zip(self.templates, visible, seeds):
+            wanted = {"random_state": seed} | ({} if self.plan.n_jobs is None else {"n_jobs": self.plan.n_jobs})
+            known = template.get_params(deep=False)
+            forest = clone(template).set_params(**{name: value for name, value in wanted.items() if name in known})
+            columns = given.encode(forest, seen, with_X)
+            forest.fit(columns, labels, sample_weight=rows.sample_weight, groups=rows.groups)
+            proba = np.array(forest.oos_proba_).reshape(labels.shape)
+            if rows.used is not None:  # these rows belong to no bin
+                unused = ~rows.used
+                shown = [block[unused] for block in given.blocks]
+                proba[unused] = forest.predict_proba(side_by_side(shown, seen, rows.X[unused] if with_X else None))
+            probas.append(proba)
+            del forest.oos_proba_  # of use for the next layer only, and as large as the labels
+            forests.append(forest)
+        return forests, np.stack(probas)
 
     def _augment(self) -> Passed:
         blocks = self.augment.fit_transform(self._view())
@@ -244,31 +257,6 @@ class SharedLayer:
         )
 
 
-class SeparateLayer(SharedLayer):
-    """The authors' variant, for reproduction: others predict, seeing all blocks, and others again guide the imputer."""
-
-    def __init__(
-        self, plan: Plan, number: int, rows: TrainingRows, passed: Passed, labels: np.ndarray, seed: int
-    ) -> None:
-        super().__init__(plan, number, rows, passed, labels, seed)
-        self.made = self._augment()
-        everything = visible_blocks(len(self.templates), passed.makers, False)
-        judges, self.probas = self._fit(self.given, everything, self.seeds[1])
-        self.layer = replace(self.layer, judges=judges, judge_visible=everything)
-        everything = visible_blocks(len(self.templates), self.made.makers, False)
-        with_X = not any(block.shape[1] for block in self.made.blocks)
-        _, self.guides = self._fit(LayerInput(self.rows, self.made.blocks), everything, self.seeds[2], with_X)
-
-    def make_features(self, wanted: bool) -> Passed:
-        """Return the features, which the guides have learnt from already."""
-        return self.made
-
-
-def representation(blocks: Sequence[np.ndarray], probas: np.ndarray) -> np.ndarray:
-    """Return what a layer is given beside X and what its forests say, side by side."""
-    return np.hstack([*blocks, *probas])
-
-
 def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
     """Measure probabilities against the recorded labels; unknown cells are left out where other zeros are trusted.
 
@@ -283,3 +271,72 @@ def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
     values = [measure(state.recorded[known[:, j], j], proba[known[:, j], j]) for j in labels]
     defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")
+
+
+def kept_layers(plan: Plan, stages: list[Stage]) -> list[Layer]:
+    """Return the layers as they predict: without forests that nobody asks, and columns that nobody reads."""
+    n_layers = plan.length.n_layers([stage.record for stage in stages])
+    check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
+    kept, wanted = [stages[n_layers - 1].layer.as_last()], None
+    for stage in reversed(stages[: n_layers - 1]):
+        layer = stage.layer if plan.average_layers else stage.layer.without_forests()
+        layer, wanted = layer.narrowed(wanted)
+        kept.append(layer)
+    return kept[::-1]
+
+
+def make_decider(plan: Plan, last: Stage, weak: WeakLabels, used: np.ndarray | None, threshold: Any) -> Decider:
+    """Return what turns probabilities into labels: calibrated with what the last layer says of the training rows."""
+    if isinstance(threshold, str) and threshold == "calibrated" and last.after.frequency is None:
+        raise ValueError(NO_FREQUENCY)
+    if plan.calibrate is not None:
+        c, interval = last.after.frequency, None
+        if c is not None and c.low is not None and c.high is not None:
+            interval = np.nan_to_num(c.low), np.nan_to_num(c.high, nan=1.0)
+        proba = last.proba if used is None else last.proba[used]
+        plan.calibrate.fit(last.trained.recorded, proba, last.after.counts.known_frequency, interval)
+    form = weak.targets.form
+    if isinstance(threshold, str):
+        if form.has_two_classes and not weak.candidates.any():
+            threshold = 0.5  # of two complete classes, the more probable one
+        elif threshold == "calibrated":
+            threshold = 0.5 * plan.impute.frequency_in(last.trained, last.after)
+        else:
+            assert plan.calibrate is not None
+            threshold = plan.calibrate.threshold_
+    thresholds = np.array(np.broadcast_to(np.asarray(threshold, dtype=float), (form.n_labels,)))
+    return Decider(form, thresholds, last.after.counts, plan.impute, plan.calibrate)
+
+
+def make_findings(
+    decider: Decider, last: Stage, weak: WeakLabels, used: np.ndarray | None, frequency: np.ndarray, grown: Grown
+) -> Findings:
+    """Return what was found of the training rows; the last layer learnt the share `frequency` of all positives."""
+    if decider.calibration is None:
+        present = missing = _bent(last.proba, frequency, last.trained.recorded.sum(axis=0))
+    else:
+        present = decider.present(last.proba)
+        missing = decider.missing(present)
+    return Findings(
+        form=decider.form,
+        state=last.after.of_all_rows(used, weak.recorded, weak.candidates),
+        proba=last.proba,
+        present=present,
+        missing=missing,
+        thresholds=decider.thresholds,
+        counts=decider.counts,
+        suggests_imputed=decider.suggests_imputed,
+        grown=grown,
+        used=used,
+        index=weak.targets.index,
+        columns=weak.targets.columns,
+    )
+
+
+def _bent(proba: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:
+    """Return the probability that labels are present: p / c, bent so that it keeps its order where it would pass 1.
+
+    c is the labels' mean, by their positives: that of rare labels is mostly noise, and would put them on top of lists.
+    """
+    c = np.average(frequency, weights=n_recorded) if n_recorded.any() else 1.0
+    return 1.0 - (1.0 - np.clip(proba, 0.0, 1.0)) ** (1.0 / c)

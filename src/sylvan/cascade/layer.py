@@ -1,24 +1,21 @@
 """One layer of a cascade: its forests, which columns each of them sees, and the features it makes for the next."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from sylvan.cascade.contracts import Forest, LayerView, Refiner, finds_rules, parts_of
 from sylvan.io import stored
+from sylvan.labels.state import mean_of
 
-MAX_SEED = np.iinfo(np.int32).max
+_BLOCK_NUMBERS = 1 << 24  # feature values that are in hand at a time when predicting
 
 
 def visible_blocks(n_slots: int, makers: Sequence[int | None], crossover: bool) -> list[list[int]]:
-    """Say which blocks of the layers before each slot sees: all, or with crossover all but its own.
-
-    `makers` has the slot of the forest that made each block, None for a block that is nobody's own.
-    """
+    """Say which blocks each slot sees: all, or with crossover all but its own, given the slots that made them."""
     return [[b for b, maker in enumerate(makers) if not (crossover and maker == slot)] for slot in range(n_slots)]
 
 
@@ -48,16 +45,13 @@ def pick_columns(blocks: Sequence[np.ndarray], X: Any, columns: np.ndarray) -> n
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows a cascade learns from. Columns of X are encoded once for all layers, in `_encoded`.
-
-    Layers see all columns or, if `cycle` lists several sets of them, one set after the other.
-    """
+    """The rows a cascade learns from."""
 
     X: Any
     sample_weight: np.ndarray | None = None
     groups: np.ndarray | None = None
-    cycle: Sequence[np.ndarray] | None = None
-    _encoded: dict[Any, Any] = field(default_factory=dict)
+    cycle: Sequence[np.ndarray] | None = None  # sets of columns that layers see in turn; None: all see all
+    _encoded: dict[Any, Any] = field(default_factory=dict)  # columns of X, once for all layers
     _turns: dict[int, "TrainingRows"] = field(default_factory=dict)
 
     def turn(self, number: int) -> tuple["TrainingRows", np.ndarray | None]:
@@ -92,7 +86,7 @@ class TrainingRows:
         return values if self.used is None else values[..., self.used, :]
 
     def expand(self, labels: np.ndarray) -> np.ndarray:
-        """Return labels of the used rows as labels of all; what the others get has no say."""
+        """Return labels of the used rows as labels of all; nothing is learnt from those of the others."""
         if self.used is None:
             return labels
         everything = np.repeat(labels[:1], len(self.used), axis=0)  # some row's labels, so that classes stay classes
@@ -137,43 +131,28 @@ class RulesOnly:
 @stored("Layer")
 @dataclass(frozen=True)
 class Layer:
-    """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer).
+    """Fitted forests, and the augmenter that makes the next layer's features of them (None in the last layer)."""
 
-    Attributes
-    ----------
-    number : from 1
-    forests : one for each slot; they make the features of the next layer. None are kept if the augmenter needs none
-    visible : blocks of the layer before that each of them sees
-    widths : number of columns of each of those blocks
-    judges : forests that predict: the same, or others that see all blocks (`separate_forests`)
-    judge_visible : blocks that each judge sees
-    cumulative : whether blocks of earlier layers are passed on with the new ones
-    augment : fitted augmenter; in the last layer its rules, or None
-    refiner : fitted refiner of the forests' probabilities or None; may be the augmenter
-    narrow : whether the augmenter was told to make only those columns that later layers read
-    features : columns of X that the layer sees; None for all
-    """
-
-    number: int
-    forests: list[Any]
-    visible: list[list[int]]
-    widths: list[int]
-    judges: list[Any]
-    judge_visible: list[list[int]]
-    cumulative: bool = False
-    augment: Any = None
-    refiner: Refiner | None = None
-    narrow: bool = False
-    features: np.ndarray | None = None
+    number: int  # from 1
+    forests: list[Any]  # one for each slot; they make the next layer's features. None are kept if augment needs none
+    visible: list[list[int]]  # blocks of the layer before that each of them sees
+    widths: list[int]  # number of columns of each of those blocks
+    judges: list[Any]  # forests that predict: the same, or others that see all blocks (`separate_forests`)
+    judge_visible: list[list[int]]  # blocks that each judge sees
+    cumulative: bool = False  # whether blocks of earlier layers are passed on with the new ones
+    augment: Any = None  # fitted; in the last layer its rules, or None
+    refiner: Refiner | None = None  # fitted, of the forests' probabilities; may be the augmenter
+    narrow: bool = False  # whether the augmenter was told to make only those columns that later layers read
+    features: np.ndarray | None = None  # columns of X that the layer sees; None for all
 
     def own(self, X: Any) -> Any:
         """Return the columns of X that the layer sees."""
         return X if self.features is None else X[:, self.features]
 
     def probas(self, blocks: Sequence[np.ndarray], X: Any, before: np.ndarray | None = None) -> Any:
-        """Return what each judge says about new rows, (n_forests, n, n_labels); None if no forest was kept.
+        """Return what each judge says about new rows, (n_forests, n, n_labels), refined with what was said `before`.
 
-        `before` is what the layer before said; a refiner wants it.
+        None if no forest was kept.
         """
         if not self.judges:
             return None
@@ -218,10 +197,7 @@ class Layer:
         return replace(self, augment=RulesOnly(rules) if len(rules) > 1 else next(iter(rules), None), refiner=refiner)
 
     def narrowed(self, columns: np.ndarray | None) -> tuple["Layer", np.ndarray | None]:
-        """Return the layer as it makes only these of its columns, and which columns of blocks it then reads itself.
-
-        None stands for all columns.
-        """
+        """Return the layer as it makes only these columns, and which columns it then reads itself; None for all."""
         if self.forests or self.cumulative or not hasattr(self.augment, "narrow"):
             return self, None
         reads = self.augment.narrow(columns)
@@ -283,37 +259,48 @@ def _ask(forests: Sequence[Any], visible: Sequence[Sequence[int]], blocks: Seque
     return np.stack([forest.predict_proba(side_by_side(blocks, seen, X)) for forest, seen in zip(forests, visible)])
 
 
-def fit_forests(
-    templates: Sequence[Any],
-    given: LayerInput,
-    visible: Sequence[Sequence[int]],
-    labels: np.ndarray,
-    seeds: Sequence[int],
-    n_jobs: int | None,
-    with_X: bool = True,
-) -> tuple[list[Any], np.ndarray]:
-    """Fit a clone of each template on the blocks it sees and X; return them and their out-of-sample probabilities."""
-    rows, blocks = given.rows, given.blocks
-    forests, probas = [], []
-    for template, seen, seed in zip(templates, visible, seeds):
-        forest = _prepared(template, seed, n_jobs)
-        columns = given.encode(forest, seen, with_X)
-        forest.fit(columns, labels, sample_weight=rows.sample_weight, groups=rows.groups)
-        proba = np.array(forest.oos_proba_).reshape(labels.shape)
-        if rows.used is not None:  # these rows belong to no bin
-            unused = ~rows.used
-            shown = [block[unused] for block in blocks]
-            proba[unused] = forest.predict_proba(side_by_side(shown, seen, rows.X[unused] if with_X else None))
-        probas.append(proba)
-        del forest.oos_proba_  # of use for the next layer only, and as large as the labels
-        forests.append(forest)
-    return forests, np.stack(probas)
+def row_blocks(X: Any, scanning: Any) -> Iterator[tuple[slice, Any]]:
+    """Cut X into dense blocks of rows, as the first layer sees them."""
+    width = X.shape[1] if scanning is None else max(X.shape[1], scanning.n_features_out_)
+    step = max(1, _BLOCK_NUMBERS // width)
+    for first in range(0, X.shape[0], step):
+        part = X[first : first + step]
+        part = part.toarray() if sparse.issparse(part) else part
+        yield slice(first, first + step), part if scanning is None else np.asarray(scanning.transform(part))
 
 
-def _prepared(template: Any, seed: int, n_jobs: int | None) -> Any:
-    forest = clone(template)
-    params = forest.get_params(deep=False)
-    wanted = {"random_state": seed} if "random_state" in params else {}
-    if n_jobs is not None and "n_jobs" in params:
-        wanted["n_jobs"] = n_jobs
-    return forest.set_params(**wanted)
+def through_layers(layers: Sequence[Layer], X: Any, narrow: bool = True) -> Iterator[tuple[list[np.ndarray], Any]]:
+    """Send rows through the layers: the blocks that each sees, and what its forests say.
+
+    If `narrow`, columns that no later layer reads need not be made.
+    """
+    blocks: list[np.ndarray] = []
+    probas = None
+    for layer in layers:
+        probas = layer.probas(blocks, X, probas)
+        yield blocks, probas
+        if layer is not layers[-1]:
+            blocks = layer.make_blocks(blocks, X, probas, narrow)
+
+
+def ask_layers(layers: Sequence[Layer], X: Any, scanning: Any, *, all_layers: bool) -> np.ndarray:
+    """Return what each forest of the last layer says, (n_forests, n, n_labels), or the mean of each layer's."""
+    parts = []
+    for _, block in row_blocks(X, scanning):
+        said: Any = []
+        for _, probas in through_layers(layers, block):
+            said = [*said, mean_of(probas)] if all_layers else probas
+        parts.append(np.stack(said))
+    return np.concatenate(parts, axis=1)
+
+
+def trace_importances(layers: Sequence[Layer], n_inputs: int, *, all_layers: bool) -> np.ndarray:
+    """Return the importance of the first layer's columns, those of blocks traced back to who made them."""
+    before: list[np.ndarray] = []
+    means = []
+    for layer in layers:
+        if all_layers or layer is layers[-1]:
+            means.append(np.mean(layer.importances(before, n_inputs, judges=True), axis=0))
+        if layer is not layers[-1]:
+            before = layer.importances(before, n_inputs)
+    return np.mean(means, axis=0)

@@ -1,8 +1,6 @@
-"""Length control: when a cascade stops growing and how many layers it keeps.
+"""Length control: when a cascade stops growing and how many layers it keeps, as functions of its `LayerRecord`s.
 
-Each class is two pure functions of the history, a list of `LayerRecord`s: a `LengthControl`.
-`search_space` and `cascade_space` say what is worth a try in a search: other values of its own parameters, and of those
-of the cascade.
+`search_space` and `cascade_space` are values worth a try in a search: of its own parameters, and of the cascade's.
 """
 
 from collections.abc import Sequence
@@ -51,14 +49,12 @@ class FixedLength(BaseEstimator):
 class ScoreDrop(BaseEstimator):
     """Stop at the first layer that is worse than the one before, and keep what came before.
 
+    As in Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019.
+
     Parameters
     ----------
     tol : float, default=0.0
         A score that is lower by no more than this is no drop.
-
-    References
-    ----------
-    Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019.
     """
 
     cascade_space: ClassVar[dict[str, list[Any]]] = {"cumulative": [True, False]}

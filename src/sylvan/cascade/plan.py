@@ -1,18 +1,25 @@
-"""The parameters of a cascade, checked and put together before anything is grown."""
+"""Before anything is grown: parameters are checked and put together, rows weighted and scanned, checkpoints opened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from sklearn.base import clone
+from sklearn.utils import compute_sample_weight
 
-from sylvan._validation import check_integer, check_number
-from sylvan.cascade.augment.none import NoFeatures
+from sylvan._validation import check_integer, check_number, check_weights
+from sylvan.cascade.augment.simple import NoFeatures
+from sylvan.cascade.checkpoints import Checkpoints, fingerprint
 from sylvan.cascade.contracts import Augmenter, Forest, LayerRecord, LengthControl, Refiner, parts_of
+from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.length import FixedLength
 from sylvan.labels.contracts import Calibrator, LabelImputer
 from sylvan.labels.impute import KeepLabels
-from sylvan.labels.table import TargetForm
+from sylvan.labels.table import TargetForm, WeakLabels
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
 
@@ -36,6 +43,7 @@ class Plan:
     describe: bool = True  # whether the rules of the last layer are wanted, which no layer reads
 
 
+_NOT_HASHED = ("n_jobs", "verbose", "callbacks", "random_state", "decision_threshold")
 NO_FREQUENCY = (
     "decision_threshold='calibrated' needs a label frequency: use an imputer that estimates it, or "
     "impute=KeepLabels(frequency=OutOfBagPercentile())."
@@ -44,15 +52,15 @@ NO_FREQUENCY = (
 
 def make_plan(settings: Any, form: TargetForm) -> Plan:
     """Check the parameters of a cascade (`settings`) for targets of this form, and put its parts together."""
-    forests = _forests_of(settings.forests, settings.crossover)
+    forests = partial(_forests_of, settings.forests, settings.crossover)
     forests(1)
     check_integer("verbose", int(settings.verbose) if isinstance(settings.verbose, bool) else settings.verbose, 0)
     _check_threshold(settings.decision_threshold, settings.calibrate)
-    calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
     augment = NoFeatures() if settings.augment is None else settings.augment
     impute = KeepLabels() if settings.impute is None else settings.impute
     length = FixedLength() if settings.length is None else settings.length
     _check_parts(augment, impute, length, settings.calibrate, settings.scanning)
+    calibrated = isinstance(settings.decision_threshold, str) and settings.decision_threshold == "calibrated"
     if calibrated and isinstance(impute, KeepLabels) and impute.frequency is None:
         raise ValueError(NO_FREQUENCY)
     getattr(augment, "check_parameters", lambda: None)()
@@ -65,42 +73,34 @@ def make_plan(settings: Any, form: TargetForm) -> Plan:
             "separate_forests=True, where other forests predict than make features."
         )
     length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
+    flags = ("crossover", "cumulative", "average_layers", "separate_forests")
     return Plan(
         forests,
         clone(augment),
         clone(impute),
         clone(length),
-        crossover=bool(settings.crossover),
         max_layers=check_integer("max_layers", settings.max_layers, 1, 10_000),
         measure=measure,
-        cumulative=bool(settings.cumulative),
-        average_layers=bool(settings.average_layers),
         calibrate=None if settings.calibrate is None else clone(settings.calibrate),
-        separate_forests=bool(settings.separate_forests),
         score_folds=None if settings.score_folds is None else check_integer("score_folds", settings.score_folds, 2),
         n_jobs=settings.n_jobs,
+        **{name: bool(getattr(settings, name)) for name in flags},
     )
 
 
 def _check_parts(augment: Any, impute: Any, length: Any, calibrate: Any, scanning: Any) -> None:
     """Refuse parts that are none."""
-    for name, part, method in (
-        ("augment", augment, "fit_transform"),
-        ("impute", impute, "step"),
-        ("length", length, "should_stop"),
-        ("calibrate", calibrate, "given_unrecorded"),
-    ):
-        if name == "calibrate" and part is None:
-            continue
+    parts = [("augment", augment, "fit_transform"), ("impute", impute, "step"), ("length", length, "should_stop")]
+    parts += [] if calibrate is None else [("calibrate", calibrate, "given_unrecorded")]
+    for name, part, method in parts:
         if isinstance(part, type):
             raise TypeError(f"{name} must be an instance, got the class {part.__name__}: write {part.__name__}().")
         if not hasattr(part, method):
             raise TypeError(f"{name} must be an instance with a method {method!r}, got {part!r}.")
     if scanning is not None and (isinstance(scanning, type) or not hasattr(scanning, "trace_importances")):
+        wanted = "scanning must be None or MultiGrainedScanning(...) of sylvan.cascade.scanning"
         hint = f" Write MultiGrainedScanning({scanning!r})." if isinstance(scanning, (tuple, int)) else ""
-        raise TypeError(
-            f"scanning must be None or MultiGrainedScanning(...) of sylvan.cascade.scanning, got {scanning!r}.{hint}"
-        )
+        raise TypeError(f"{wanted}, got {scanning!r}.{hint}")
 
 
 def _check_threshold(threshold: Any, calibrate: Any) -> None:
@@ -117,19 +117,10 @@ def _check_threshold(threshold: Any, calibrate: Any) -> None:
         )
 
 
-def _forests_of(forests: Any, crossover: Any) -> Callable[[int], list[Any]]:
-    """Return a function of the layer number that gives its forests, checked."""
-
-    def of_layer(number: int) -> list[Any]:
-        chosen = forests(number) if callable(forests) and not isinstance(forests, type) else forests
-        _check_forests(chosen, crossover)
-        return list(chosen)
-
-    return of_layer
-
-
-def _check_forests(forests: Any, crossover: Any) -> None:
-    """Refuse what cannot be a layer."""
+def _forests_of(forests: Any, crossover: Any, number: int) -> list[Any]:
+    """Return the forests of a layer; refuse what cannot be one."""
+    if callable(forests) and not isinstance(forests, type):
+        forests = forests(number)
     if not isinstance(forests, (list, tuple)) or not forests:
         raise ValueError(
             f"forests must be a list of at least one forest, or a function of the layer number that returns one; got "
@@ -139,9 +130,8 @@ def _check_forests(forests: Any, crossover: Any) -> None:
         if isinstance(forest, type):
             raise TypeError(f"forests[{slot}] is no forest but the class {forest.__name__}: write {forest.__name__}().")
         if not (hasattr(forest, "encode") and hasattr(forest, "fit")):
-            raise TypeError(
-                f"forests[{slot}] is no forest: {forest!r}. Wrap estimators with sylvan.forests.from_sklearn."
-            )
+            hint = "Wrap estimators with sylvan.forests.from_sklearn."
+            raise TypeError(f"forests[{slot}] is no forest: {forest!r}. {hint}")
         if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
             raise ValueError(
                 f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "
@@ -149,6 +139,7 @@ def _check_forests(forests: Any, crossover: Any) -> None:
             )
     if crossover and len(forests) < 2:
         raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
+    return list(forests)
 
 
 def default_measure(form: TargetForm) -> Measure:
@@ -156,3 +147,48 @@ def default_measure(form: TargetForm) -> Measure:
     if form.has_labels:
         return micro_auroc
     return one_error if form.has_many_classes else hamming_loss
+
+
+def row_weights(sample_weight: Any, class_weight: Any, weak: WeakLabels) -> np.ndarray | None:
+    """Return the weights of rows, those of their classes multiplied in."""
+    targets = weak.targets
+    weights, scale = check_weights(sample_weight, targets.n_rows)
+    weights = None if weights is None else weights * scale
+    if class_weight is None:
+        return weights
+    form, y = targets.form, weak.recorded.astype(int)
+    if not form.has_labels:
+        y = form.classes[y.argmax(axis=1) if form.has_many_classes else y[:, 0]]
+    by_class: np.ndarray = compute_sample_weight(class_weight, y)
+    return by_class if weights is None else by_class * weights
+
+
+def open_checkpoints(folder: Any, model: Any, plan: Plan, *data: Any) -> Checkpoints | None:
+    """Return where finished layers are stored; nowhere if no folder is named."""
+    if folder is None:
+        return None
+    params = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_HASHED}
+    if callable(model.forests):  # what it returns says more than how it is written
+        params["forests"] = [plan.forests(number) for number in range(1, min(plan.max_layers, 30) + 1)]
+    seed = int(model.random_state) if isinstance(model.random_state, Integral) else None
+    return Checkpoints(folder, fingerprint(params, seed, *data))
+
+
+def scan_rows(
+    scanning: Any, X: Any, weak: WeakLabels, weights: Any, groups: Any, seed: int, n_jobs: int | None
+) -> tuple[TrainingRows, Any]:
+    """Return the rows as the layers see them, X or what scanning makes of it, and the fitted scanning."""
+    if scanning is None:
+        return TrainingRows(X, weights, groups), None
+    scanning = clone(scanning).set_params(random_state=seed)
+    if n_jobs is not None:
+        scanning.set_params(n_jobs=n_jobs)
+    labels = pd.DataFrame(weak.recorded)
+    unused = np.zeros(X.shape[0], bool) if weights is None else weights == 0
+    if unused.any():  # their labels are ignored when folds are drawn
+        labels[unused] = labels[~unused].iloc[0].to_numpy()
+    labels.columns = pd.Index([str(name) for name in weak.targets.form.label_names], tupleize_cols=False)
+    scanned = np.asarray(scanning.fit_transform(X, labels, sample_weight=weights, groups=groups))
+    if unused.any():
+        scanned[unused] = np.asarray(scanning.transform(X[unused]))  # they are judged as new rows
+    return TrainingRows(scanned, weights, groups, scanning.layer_columns_), scanning

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights, forget, keep
 from sylvan.cascade.consistency import check_forest
+from sylvan.cascade.contracts import MAX_SEED
 from sylvan.cascade.windows import Grain, check_grains, check_shape, draw_windows, take_windows
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 from sylvan.forests.ensemble import BaseForest
@@ -24,32 +25,14 @@ from sylvan.labels.table import complete_targets
 
 __all__ = ["MultiGrainedScanning"]
 
-_MAX_SEED = np.iinfo(np.int32).max
 _BATCH_NUMBERS = 1 << 23  # window values that are in hand at a time when predicting
 
 
-class _Samples(NamedTuple):
-    """What all forests learn from: images, labels and weights of the samples, and where seeds are drawn from."""
-
-    images: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray | None
-    random_state: np.random.RandomState
-
-
 @stored(
-    "MultiGrainedScanning",
-    n_features_in_=int,
-    feature_names_in_=np.ndarray,
-    n_labels_=int,
-    grains_=list[tuple[int, int]],
-    n_windows_=list[int],
-    _shape=tuple[int, int, int],
-    _grains=list[Grain],
-    _models=list[list[list[Any]]],
-    _label_names=list[str],
-    _n_forests=int,
-)
+    "MultiGrainedScanning", n_features_in_=int, feature_names_in_=np.ndarray, n_labels_=int, n_windows_=list[int],
+    grains_=list[tuple[int, int]], _shape=tuple[int, int, int], _grains=list[Grain], _models=list[list[list[Any]]],
+    _label_names=list[str], _n_forests=int,
+)  # fmt: skip
 class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     """Turn images or sequences into what forests say about their windows, at several window sizes.
 
@@ -61,9 +44,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     shape : None, int or tuple, default=None
-        What the columns of X are: `length` of a sequence, (height, width) of an image, or (height, width, channels);
-        (length, 1, channels) is a sequence of several channels. Columns are in the order of
-        `image.reshape(-1)`, channels last. None: a sequence of all columns.
+        What the columns of X are, in the order of `image.reshape(-1)`: `length` of a sequence, (height, width) of an
+        image, or (height, width, channels), (length, 1, channels) for a sequence. None: a sequence of all columns.
     windows : "auto" or list of sizes, default="auto"
         A size is an int, for windows as high as wide, or (height, width). "auto": a 16th, 9th and 4th of a sequence; of
         an image these parts of its area, a quarter, third and half of each side, rounded.
@@ -72,8 +54,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     pooling : int, (int, int) or None, default=None
         So many neighbouring windows, down and across, have one answer, the mean; pools at the edge may be smaller.
     window_subsample : int, float or None, default=None
-        Windows of each sample and size, drawn at random, that the forests learn from; a float is a share. None: all.
-        Memory while fitting grows with it. Answers are given for all windows.
+        Windows of each sample and size, drawn at random, that the forests learn from (answers are given for all); a
+        float is a share. None: all. Memory while fitting grows with it.
     pairs : bool, default=False
         Rows are two images or sequences, one after the other; the same window is cut out of both.
     passthrough : bool, default=False
@@ -101,9 +83,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Columns are by size, then forest, position (row by row) and label: `get_feature_names_out` names them. Two classes
-    have one column, the probability of the second, where the paper has two that sum to 1. The forests of all folds are
-    kept; new samples get their mean.
+    Columns are by size, forest, position (row by row) and label. Two classes have one column, the probability of the
+    second, where the paper has two that sum to 1. The forests of all folds are kept; new samples get their mean.
 
     References
     ----------
@@ -144,14 +125,12 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = tags.target_tags.required = True
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "MultiGrainedScanning":
         """Fit the forests; see `fit_transform`, which also gives features of the training samples."""
-        self._fit(X, y, sample_weight, groups, transform=False)
+        self._fit_or_forget(False, X, y, sample_weight, groups)
         return self
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> np.ndarray:
@@ -160,41 +139,38 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         X is (n, n_features), in the order that `shape` says; y holds classes (n,), or labels (n, n_labels) of 0/1.
         Samples of one of the `groups` (n,) stay together in folds.
         """
-        return self._fit(X, y, sample_weight, groups, transform=True)
+        return self._fit_or_forget(True, X, y, sample_weight, groups)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, transform: bool) -> np.ndarray:
-        """Fit the forests; return the training samples' features, if wanted."""
+    def _fit_or_forget(self, transform: bool, *data: Any) -> np.ndarray:
         forget(self)
         try:
-            return self._fit_grains(X, y, sample_weight, groups, transform)
+            return self._fit(transform, *data)
         except BaseException:
             forget(self)  # an interrupted fit leaves nothing half done
             raise
 
     def _check_stored(self) -> None:
         check_jobs(self.n_jobs)
-        fitted = ("grains_", "n_windows_", "n_labels_", "n_features_in_")
-        if not all_or_none(self, (*fitted, "_shape", "_grains", "_models", "_label_names", "_n_forests")):
+        if not all_or_none(self, ("grains_", "n_windows_", "n_labels_", "n_features_in_", *self._fitted_names)):
             return
         n_parts = 2 if self.pairs else 1
         require(min(self._shape) >= 1 and n_parts * prod(self._shape) == self.n_features_in_, "The shape does not fit.")
-        require(
-            self._grains and self._n_forests >= 1 and len(self._label_names) == self.n_labels_, "Forests are missing."
-        )
+        there = self._grains and self._n_forests >= 1 and len(self._label_names) == self.n_labels_
+        require(there, "Forests are missing.")
         require(self.grains_ == [grain.size for grain in self._grains], "There are other windows.")
         require(self.n_windows_ == [grain.n_windows for grain in self._grains], "There are other windows.")
         check_names("models", self._models, len(self._grains))
-        for grain, fitted_forests in zip(self._grains, self._models):
+        for grain, fitted in zip(self._grains, self._models):
             grain.check_fits(self._shape)
-            check_names("forests", fitted_forests, self._n_forests)
-            width = n_parts * self._shape[2] * prod(grain.size)
-            require(all(fitted_forests), "A forest is missing.")
-            for forest in (forest for models in fitted_forests for forest in models):
-                check_forest(forest, width, self.n_labels_)
+            check_names("forests", fitted, self._n_forests)
+            require(all(fitted), "A forest is missing.")
+            for forest in (forest for models in fitted for forest in models):
+                check_forest(forest, n_parts * self._shape[2] * prod(grain.size), self.n_labels_)
         if "feature_names_in_" in vars(self):
             check_names("feature_names_in_", self.feature_names_in_, self.n_features_in_)
 
-    def _fit_grains(self, X: Any, y: Any, sample_weight: Any, groups: Any, transform: bool) -> np.ndarray:
+    def _fit(self, transform: bool, X: Any, y: Any, sample_weight: Any, groups: Any) -> np.ndarray:
+        """Fit the forests; return the training samples' features, if wanted."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         X = check_features(self, X, reset=True)
@@ -215,36 +191,36 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         self._n_forests = len(templates)
         features = np.empty((X.shape[0], self.n_features_out_ if transform else 0))
         images = self._images(X)
-        data = _Samples(images, targets.recorded, weights, random_state)
+
+        def fit_fold(grain: Grain, rows: np.ndarray) -> list[BaseForest]:
+            """Return forests that have learned from windows of these rows."""
+            drawn = draw_windows(grain, self.window_subsample, len(rows), random_state)
+            windows = take_windows(grain, images, rows, drawn)
+            repeated = np.repeat(rows, drawn.shape[1])
+            sample_weight = None if weights is None else weights[repeated]
+            encoded: dict[Any, Any] = {}
+            forests = []
+            for template in templates:
+                forest = clone(template).set_params(out_of_sample=None, random_state=random_state.randint(MAX_SEED))
+                if self.n_jobs is not None:
+                    forest.set_params(n_jobs=self.n_jobs)
+                if forest.encoding not in encoded:
+                    encoded[forest.encoding] = forest.encode(windows)
+                forests.append(
+                    forest.fit(encoded[forest.encoding], targets.recorded[repeated], sample_weight=sample_weight)
+                )
+            return forests
+
         self._models: list[list[list[BaseForest]]] = []  # by grain, forest and fold
         for grain, (first, last) in zip(self._grains, pairwise(self._ends)):
             by_fold = []
             for fold in folds:
-                forests = self._fit_fold(grain, templates, fold.train, data)
-                by_fold.append(forests)
+                by_fold.append(fit_fold(grain, fold.train))
                 if transform:
-                    alone = [[forest] for forest in forests]
+                    alone = [[forest] for forest in by_fold[-1]]
                     self._answer(grain, alone, images, fold.held, features[:, first:last])
             self._models.append([list(forests) for forests in zip(*by_fold)])
         return self._with_input(features, X) if transform else features
-
-    def _fit_fold(self, grain: Grain, templates: list[Any], rows: np.ndarray, data: _Samples) -> list[BaseForest]:
-        """Return forests that have learned from windows of these rows."""
-        images, labels, weights, random_state = data
-        drawn = draw_windows(grain, self.window_subsample, len(rows), random_state)
-        windows = take_windows(grain, images, rows, drawn)
-        repeated = np.repeat(rows, drawn.shape[1])
-        encoded: dict[Any, Any] = {}
-        forests = []
-        for template in templates:
-            forest = clone(template).set_params(out_of_sample=None, random_state=random_state.randint(_MAX_SEED))
-            if self.n_jobs is not None:
-                forest.set_params(n_jobs=self.n_jobs)
-            if forest.encoding not in encoded:
-                encoded[forest.encoding] = forest.encode(windows)
-            sample_weight = None if weights is None else weights[repeated]
-            forests.append(forest.fit(encoded[forest.encoding], labels[repeated], sample_weight=sample_weight))
-        return forests
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the features of new samples, (n, n_features_out)."""
@@ -307,11 +283,10 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         names = []
         for grain in self._grains:
             for forest in range(self._n_forests):
-                for down in range(grain.pooled[0]):
-                    for across in range(grain.pooled[1]):
-                        top, left = (at * n * s for at, n, s in zip((down, across), grain.pool, grain.stride))
-                        at = f"window{grain.size[0]}x{grain.size[1]}_forest{forest}_at{top}_{left}"
-                        names += [f"{at}_{label}" for label in self._label_names]
+                for place in np.ndindex(grain.pooled):
+                    top, left = (at * n * s for at, n, s in zip(place, grain.pool, grain.stride))
+                    at = f"window{grain.size[0]}x{grain.size[1]}_forest{forest}_at{top}_{left}"
+                    names += [f"{at}_{label}" for label in self._label_names]
         if self.passthrough:
             default = [f"x{i}" for i in range(self.n_features_in_)]
             names += list(getattr(self, "feature_names_in_", default if input_features is None else input_features))
@@ -320,9 +295,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     def trace_importances(self, importances: np.ndarray) -> np.ndarray:
         """Return importances of the features made as importances of the columns of X, with the same sum.
 
-        Of an answer's importance, each column in its windows gets the share that it has in the forest's decisions. The
-        forest does not know where a window lies, so that columns which many windows cover get more, and constant ones
-        get some: a blurred picture.
+        Each column in an answer's windows gets the share that it has in the forest's decisions. The forest does not
+        know where a window lies: columns which many windows cover get more, constant ones some. A blurred picture.
         """
         check_is_fitted(self, "grains_")
         pixels = np.zeros((2 if self.pairs else 1, *self._shape))

@@ -65,13 +65,12 @@ class Grain(NamedTuple):
 
         `inside` has importances within a window, (parts, a, b, channels); `out` is (parts, height, width, channels).
         """
-        for down in range(self.positions[0]):
-            for across in range(self.positions[1]):
-                pool = down // self.pool[0], across // self.pool[1]
-                size = [min(w, n - at * w) for at, w, n in zip(pool, self.pool, self.positions)]  # windows in the pool
-                top, left = down * self.stride[0], across * self.stride[1]
-                window = out[:, top : top + self.size[0], left : left + self.size[1]]
-                window += importances[pool] / (size[0] * size[1]) * inside
+        for down, across in np.ndindex(self.positions):
+            pool = down // self.pool[0], across // self.pool[1]
+            size = [min(w, n - at * w) for at, w, n in zip(pool, self.pool, self.positions)]  # windows in the pool
+            top, left = down * self.stride[0], across * self.stride[1]
+            window = out[:, top : top + self.size[0], left : left + self.size[1]]
+            window += importances[pool] / (size[0] * size[1]) * inside
 
 
 def check_grains(windows: Any, stride: Any, pooling: Any, shape: tuple[int, int, int]) -> list[Grain]:

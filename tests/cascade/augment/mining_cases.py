@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import naive_interactions as naive
-from sylvan.cascade.augment.itemsets import Itemsets, Paths
+from sylvan.cascade.augment.mining import Itemsets, Paths
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, RandomForest
 
 FORESTS = (RandomForest, ExtraTrees, CompletelyRandomForest)

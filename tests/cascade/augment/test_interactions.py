@@ -1,6 +1,7 @@
 """What rules make of rows: scores, label distributions, components; and who has a say in them."""
 
-from functools import cache, partial
+from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,10 +16,9 @@ from sklearn.ensemble import RandomForestClassifier
 import naive_regions as naive
 from cascade.naive_cascade import make_weak_labels
 from strategies import examples
-from sylvan.cascade.augment import Interactions, resampling
-from sylvan.cascade.augment import interactions as module
-from sylvan.cascade.augment.itemsets import Itemsets
-from sylvan.cascade.augment.mining import Mined
+from sylvan.cascade.augment import Interactions
+from sylvan.cascade.augment.mining import Itemsets, Mined, bootstrap_paths, join_paths, mine, read_paths
+from sylvan.cascade.augment.rules import Rules
 from sylvan.cascade.contracts import LayerView
 from sylvan.cascade.layer import pick_columns
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest, from_sklearn
@@ -58,16 +58,7 @@ def new_view(rows):
     return LayerView([], lambda slot: rows, None, columns=lambda columns: pick_columns([], rows, columns))
 
 
-class Asked:
-    """A forest that is only asked what it finds important."""
-
-    trees_ = object()
-
-    def __init__(self, importance):
-        self.feature_importances_ = importance
-
-
-def fit_fixed(patch, rules=RULES, rows=X, targets=Y, used=None, importance=None, seed=0, **settings):
+def fixed(rules=RULES, rows=X, targets=Y, used=None, importance=None, seed=0, **settings):
     """Interactions that find given rules, whatever the forests say; and the features of the training rows."""
     width = max(map(len, rules))
     items, thresholds = np.full((len(rules), width), -1), np.full((len(rules), width), np.nan)
@@ -75,19 +66,11 @@ def fit_fixed(patch, rules=RULES, rows=X, targets=Y, used=None, importance=None,
         for place, (column, greater, threshold) in enumerate(sorted(rule)):
             items[k, place], thresholds[k, place] = 2 * column + greater, threshold
     mined = Mined(Itemsets(items, thresholds), np.ones(len(rules)), np.ones(len(rules)), {"attempts": []})
-    patch.setattr("sylvan.cascade.augment.interactions.mine", lambda *args, **options: mined)
-    patch.setattr("sylvan.cascade.augment.interactions.read_paths", lambda *args, **options: None)
-    patch.setattr("sylvan.cascade.augment.interactions.join_paths", lambda paths: None)
     importance = np.ones(rows.shape[1]) if importance is None else importance
     augment = Interactions(n_bootstraps=0, **{"labels": "full"} | settings)
-    none, block = augment.fit_transform(view_of(rows, targets, used, [Asked(importance)], seed))
+    none, block = augment.learn(view_of(rows, targets, used), mined, importance, np.random.RandomState(seed))
     assert none.shape == (rows.shape[0], 0)
     return augment, block
-
-
-@pytest.fixture
-def fixed(monkeypatch):
-    return partial(fit_fixed, monkeypatch)
 
 
 def block_of(augment, rows):
@@ -102,7 +85,7 @@ def everyone(rows):
 
 
 @pytest.mark.parametrize("scale", ["std", "none"])
-def test_features_are_those_of_the_formulas(fixed, scale):
+def test_features_are_those_of_the_formulas(scale):
     augment, block = fixed(scale=scale)
     settings = {"X": X, "Y": Y, "used": everyone(X), "scale": scale == "std"}
     assert block.dtype == np.float32
@@ -112,14 +95,14 @@ def test_features_are_those_of_the_formulas(fixed, scale):
     assert 0.05 < (block[:, :4] > 0).mean() < 0.95
 
 
-def test_scores_add_up_plain_distances(fixed):
+def test_scores_add_up_plain_distances():
     _, block = fixed(
         [[(0, True, 1.0), (1, False, 5.0)]], np.array([[3.0, 1.0], [3.0, 6.0], [1.0, 1.0]]), Y[:3], scale="none"
     )
     assert_array_equal(block[:, 0], [2 + 4, 0, 0])
 
 
-def test_distances_are_in_units_of_a_standard_deviation(fixed):
+def test_distances_are_in_units_of_a_standard_deviation():
     for scale in ("std", "none"):
         one, two = (fixed(rows=X * unit, rules=_times(unit), scale=scale)[1] for unit in (1.0, 8.0))
         if scale == "std":
@@ -132,14 +115,14 @@ def _times(unit):
     return [[(column, greater, unit * threshold) for column, greater, threshold in rule] for rule in RULES]
 
 
-def test_a_column_that_does_not_vary_counts_as_it_is(fixed):
+def test_a_column_that_does_not_vary_counts_as_it_is():
     rows = np.column_stack([np.full(140, 5.0), X[:, 0]])
     augment, block = fixed([[(0, True, 3.0), (1, True, -9.0)]], rows)
     assert_allclose(augment.rules_.worth, [1.0, 1 / X[:, 0].std()])
     assert np.isfinite(block).all()
 
 
-def test_label_distribution_of_the_paper(fixed):
+def test_label_distribution_of_the_paper():
     """Rows (1, 0), (0, 1), (1, 1) in the region: each label has two of four."""
     rows, labels = np.array([[1.0], [2.0], [3.0], [-1.0]]), np.array([[1, 0], [0, 1], [1, 1], [1, 0]])
     augment, block = fixed([[(0, True, 0.0)]], rows, labels)
@@ -149,7 +132,7 @@ def test_label_distribution_of_the_paper(fixed):
     assert_array_equal(augment.label_rates_, [0.75, 0.5])
 
 
-def test_a_region_without_labels(fixed):
+def test_a_region_without_labels():
     labels = Y * (X[:, :1] <= 0)
     augment, block = fixed(targets=labels)
     assert_array_equal(augment.distribution_[0], np.zeros(4))
@@ -160,7 +143,7 @@ def test_a_region_without_labels(fixed):
 
 @pytest.mark.parametrize("labels", ["full", "none", "svd"])
 @pytest.mark.parametrize("scale", ["std", "none"])
-def test_the_score_of_hidf(fixed, labels, scale):
+def test_the_score_of_hidf(labels, scale):
     importance = np.array([0.3, 0.05, 0.2, 0.1, 0.0, 0.35])
     augment, block = fixed(importance=importance, score="importance", labels=labels, scale=scale)
     settings = {"scale": scale == "std", "importance": importance, "labels": False}
@@ -174,13 +157,12 @@ def test_the_score_of_hidf(fixed, labels, scale):
     assert_array_equal(augment.rules_.worth, [0.3, 0.35])
 
 
-def test_importances_are_the_mean_of_the_forests(fixed):
-    fixed()  # for its rules
-    forests = [Asked(np.eye(6)[0]), Asked(np.eye(6)[1] / 2)]
-    augment = Interactions(n_bootstraps=0, score="importance", scale="none", labels="full")
-    blocks = augment.fit_transform(view_of(forests=forests))
+def test_importances_are_the_mean_of_the_forests():
+    augment = Interactions(4, n_bootstraps=0, score="importance", scale="none", labels="full")
+    blocks = augment.fit_transform(view_of(forests=forests()))
     assert [block.shape[1] for block in blocks] == [0, 0, 20]
-    assert_allclose(augment.rules_.worth, [0.5, 0.25, 0.25, 0, 0, 0, 0, 0.5, 0])
+    importance = np.mean([forest.feature_importances_ for forest in forests()], axis=0)
+    assert_allclose(augment.rules_.worth, importance[augment.rules_.column])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +179,7 @@ def test_importances_are_the_mean_of_the_forests(fixed):
         ({"crossfit": 3, "labels": "none"}, 4),
     ],
 )
-def test_columns_and_their_names(fixed, settings, width):
+def test_columns_and_their_names(settings, width):
     augment, block = fixed(**settings)
     names = augment.column_names(1, list("stuv"))
     assert block.shape == (140, width)
@@ -218,7 +200,7 @@ def test_columns_and_their_names(fixed, settings, width):
             assert set(np.unique(block[:, at])) <= {0, np.float32(augment.distribution_[rule, label])}
 
 
-def test_it_knows_its_support(fixed):
+def test_it_knows_its_support():
     augment, _ = fixed()
     assert_array_equal(augment.support_, [naive.support(rule, X) for rule in RULES])
     assert_array_equal(augment.label_rates_, Y.mean(axis=0))
@@ -241,8 +223,7 @@ def test_random_rules_equal_the_twin(seed, scale, n_labels):
     for _ in range(3):
         conditions = rng.choice(8, rng.integers(1, 4), replace=False)
         rules.append([(int(c // 2), bool(c % 2), float(rng.integers(-3, 4))) for c in sorted(conditions)])
-    with pytest.MonkeyPatch.context() as patch:
-        augment, block = fit_fixed(patch, rules, rows, labels, used, scale=scale)
+    augment, block = fixed(rules, rows, labels, used, scale=scale)
     expected = naive.columns(rules, rows, rows, labels, used, scale=scale == "std")
     assert_allclose(block, expected, rtol=1e-5, atol=1e-6)
     assert_array_equal(augment.support_, [naive.support(rule, rows, used) for rule in rules])
@@ -254,7 +235,7 @@ def test_random_rules_equal_the_twin(seed, scale, n_labels):
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 30])
-def test_components_are_those_of_all_label_columns(fixed, n):
+def test_components_are_those_of_all_label_columns(n):
     full, columns = fixed(score="none")
     svd, block = fixed(score="none", labels="svd", max_components=n)
     pca = PCA(min(n, 4), svd_solver="full").fit(columns.astype(float))
@@ -265,7 +246,7 @@ def test_components_are_those_of_all_label_columns(fixed, n):
     assert block.std(axis=0).min() > 0.01
 
 
-def test_components_that_say_nothing_are_left_out(fixed):
+def test_components_that_say_nothing_are_left_out():
     twice = [RULES[0], RULES[0], RULES[1]]
     _, block = fixed(twice, score="none", labels="svd")
     assert block.shape[1] == 2
@@ -276,7 +257,7 @@ def test_components_that_say_nothing_are_left_out(fixed):
 # ------------------------------------------------------------------------------------------------ crossfit
 
 
-def test_crossfitted_distributions_are_those_of_the_other_folds(fixed):
+def test_crossfitted_distributions_are_those_of_the_other_folds():
     augment, block = fixed(crossfit=4, score="none")
     flat = block.reshape(140, 4, 4)
     inside = np.array([[naive.holds(rule, row) for rule in RULES] for row in X])
@@ -291,7 +272,7 @@ def test_crossfitted_distributions_are_those_of_the_other_folds(fixed):
     assert_array_equal(block_of(augment, X), fixed(score="none")[1])  # new rows get that of all rows
 
 
-def test_a_row_does_not_know_its_own_labels_with_crossfit(fixed):
+def test_a_row_does_not_know_its_own_labels_with_crossfit():
     for row in (3, 17, 60):
         targets = Y.copy()
         targets[row] = 1 - targets[row]
@@ -303,13 +284,13 @@ def test_a_row_does_not_know_its_own_labels_with_crossfit(fixed):
         assert (one[row] != two[row]).any()
 
 
-def test_folds_are_drawn(fixed):
+def test_folds_are_drawn():
     one, two = (fixed(crossfit=3, seed=seed)[1] for seed in (0, 1))
     assert_array_equal(one, fixed(crossfit=3, seed=0)[1])
     assert (one != two).any()
 
 
-def test_components_of_crossfitted_columns(fixed):
+def test_components_of_crossfitted_columns():
     """They are the crossfitted columns in the directions of the label columns of all rows."""
     full, columns = fixed(score="none")
     _, crossfitted = fixed(score="none", crossfit=4)
@@ -321,7 +302,7 @@ def test_components_of_crossfitted_columns(fixed):
     assert full.distribution_.shape == (4, 4)
 
 
-def test_more_folds_than_rows(fixed):
+def test_more_folds_than_rows():
     _, block = fixed([[(0, True, -9.0)]], X[:4], Y[:4], crossfit=50, score="none")
     for row in range(4):
         others = [i for i in range(4) if i != row]
@@ -332,7 +313,7 @@ def test_more_folds_than_rows(fixed):
 
 
 @pytest.mark.parametrize("settings", [{}, {"labels": "svd"}, {"crossfit": 3}, {"score": "importance"}])
-def test_rows_of_weight_zero_have_no_say(fixed, settings):
+def test_rows_of_weight_zero_have_no_say(settings):
     used = np.arange(140) < 100
     rows, targets = X.copy(), Y.copy()
     rows[100:] = 7 * rows[100:] + 3
@@ -352,7 +333,7 @@ def test_rows_of_weight_zero_have_no_say(fixed, settings):
     assert (block_of(fixed(**settings)[0], X_NEW) != block_of(one, X_NEW)).any()
 
 
-def test_missing_values_are_outside(fixed):
+def test_missing_values_are_outside():
     rows = X.copy()
     rows[::3, 0], rows[1::3, 2] = np.nan, np.nan
     augment, block = fixed(rows=rows)
@@ -367,7 +348,7 @@ def test_missing_values_are_outside(fixed):
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
-def test_sparse_columns(fixed, form):
+def test_sparse_columns(form):
     rows, new = np.where(X > 0, X, 0), np.where(X_NEW > 0, X_NEW, 0)
     dense, block = fixed(rows=rows)
     augment, other = fixed(rows=form(rows))
@@ -376,7 +357,7 @@ def test_sparse_columns(fixed, form):
 
 
 @pytest.mark.parametrize("settings", [{}, {"labels": "svd"}, {"score": "importance"}])
-def test_a_row_has_the_same_bits_alone(fixed, settings):
+def test_a_row_has_the_same_bits_alone(settings):
     augment, _ = fixed(**settings)
     batch = block_of(augment, X_NEW)
     for i in range(40):
@@ -473,20 +454,24 @@ def test_bootstraps_draw_rows_that_count():
     assert_array_equal(one.stability_, two.stability_)
 
 
+class Listening(RandomForest):
+    """A forest that remembers the weights it was given."""
+
+    given_weights: ClassVar = []
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        self.given_weights.append(sample_weight.copy())
+        return super().fit(X, y, sample_weight, groups)
+
+
 @pytest.mark.parametrize("feature_subset", ["none", "importance"])
-def test_bootstraps_draw_rows_with_replacement_and_keep_their_weights(feature_subset, monkeypatch):
+def test_bootstraps_draw_rows_with_replacement_and_keep_their_weights(feature_subset):
     used = np.arange(140) % 5 > 0
     weight = np.where(used, 0.5 + np.arange(140), 0.0)
-    given_weights = []
-
-    def fit(template, encoded, labels, weight, random):
-        given_weights.append(weight.copy())
-        return clone(template).set_params(random_state=0).fit(encoded, labels, sample_weight=weight)
-
-    monkeypatch.setattr("sylvan.cascade.augment.resampling.fit_forest", fit)
-    forest = RandomForest(2, max_depth=2)
-    augment = Interactions(n_bootstraps=6, forest=forest, feature_subset=feature_subset)
+    Listening.given_weights.clear()
+    augment = Interactions(n_bootstraps=6, forest=Listening(2, max_depth=2), feature_subset=feature_subset)
     augment.fit_transform(view_of(used=used, forests=forests())._replace(sample_weight=weight))
+    given_weights = Listening.given_weights
     counts = np.array(given_weights)[:, used] / weight[used]
     assert len(counts) == (6 if feature_subset == "none" else 6 * 2)  # one for each tree
     assert not np.array(given_weights)[:, ~used].any()
@@ -530,7 +515,7 @@ def test_columns_that_only_some_forests_see(feature_subset):
         assert worth == pytest.approx(importance[column] / X[:, column].std())
 
 
-def test_settings_reach_the_miner(monkeypatch):
+def test_settings_reach_the_miner():
     settings = {
         "n_interactions": 7,
         "miner": "intersection_trees",
@@ -542,19 +527,22 @@ def test_settings_reach_the_miner(monkeypatch):
         "min_order": 1,
         "min_stability": 0.25,
     }
-    asked, read = {}, []
-    mine, read_paths = module.mine, module.read_paths
+    reading = {"max_depth": 4, "path_rule": "tightest"}
+    template = RandomForest(5, max_depth=3)
+    augment, _ = mined(**settings, **reading, n_bootstraps=3, forest=template)
+    random = np.random.RandomState(0)
+    seed = int(random.randint(np.iinfo(np.int32).max))
+    bootstraps = bootstrap_paths(view_of(forests=forests()), template, 3, None, random, **reading)
+    paths = join_paths([read_paths(forest.trees_, **reading) for forest in forests()])
 
-    def reading(trees, columns, **options):
-        read.append(options)
-        return read_paths(trees, columns, **options)
+    def usable(itemsets):
+        rules = Rules.of(itemsets)
+        return rules.count(X[:, rules.columns]) >= 10
 
-    monkeypatch.setattr(module, "mine", lambda *paths, **options: asked.update(options) or mine(*paths, **options))
-    monkeypatch.setattr(module, "read_paths", reading)
-    monkeypatch.setattr(resampling, "read_paths", reading)
-    mined(**settings, n_bootstraps=3, max_depth=4, path_rule="tightest")
-    assert {name: asked[name] for name in settings} == settings
-    assert read == [{"max_depth": 4, "path_rule": "tightest"}] * (2 + 3)
+    expected = mine(paths, bootstraps, **settings, usable=usable, seed=seed)
+    assert augment.mining_report_ == expected.report
+    assert_array_equal(augment.stability_, expected.stability)
+    assert_array_equal(augment.rules_.column, Rules.of(expected.itemsets).column)
 
 
 def test_trees_may_see_important_columns_only():
@@ -594,13 +582,13 @@ def test_order_and_depth():
     assert not any(len({column for column, _ in key}) < len(key) for key in keys(first))
 
 
-def test_the_memory_that_is_reported(fixed):
+def test_the_memory_that_is_reported():
     augment, _ = fixed()
     counted = [augment.label_counts_, augment.stability_, augment.support_]
     assert augment.nbytes == augment.rules_.nbytes + sum(part.nbytes for part in counted)
 
 
-def test_shares_of_columns(fixed):
+def test_shares_of_columns():
     augment, _ = fixed()
     expected = np.zeros(6)
     for rule in RULES:

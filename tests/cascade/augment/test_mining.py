@@ -1,4 +1,6 @@
-"""Mining interactions against plain dictionaries, and on data with a known rule."""
+"""Paths of trees and what is mined from them, against plain dictionaries, and on data with a known rule."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -7,11 +9,20 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import naive_interactions as naive
-from cascade.augment.mining_cases import NOTHING, PATH_LISTS, RULES, to_paths
+from cascade.augment.mining_cases import FORESTS, NOTHING, PATH_LISTS, PATHS, RULES, to_itemsets, to_list, to_paths
 from strategies import examples
-from sylvan.cascade.augment import mining
-from sylvan.cascade.augment.itemsets import index_of, join_paths, prevalence, read_paths
-from sylvan.cascade.augment.mining import frequent_itemsets, intersection_trees, mine
+from sylvan.cascade.augment.mining import (
+    best_attempt,
+    draw_columns,
+    frequent_itemsets,
+    index_of,
+    intersection_trees,
+    join_paths,
+    match,
+    mine,
+    prevalence,
+    read_paths,
+)
 from sylvan.forests import ExtraTrees, RandomForest
 
 
@@ -34,6 +45,146 @@ def layer():
     rows = [rng.integers(0, len(X), len(X)) for _ in range(10)]
     small = [RandomForest(10, max_depth=6, random_state=i).fit(X[r], y[r]) for i, r in enumerate(rows)]
     return join_paths([read_paths(f.trees_) for f in forests]), [read_paths(f.trees_) for f in small]
+
+
+def table(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, 5)), 1)
+    Y = (X[:, :3] + rng.normal(size=(n, 3)) > 0).astype(int)
+    return X, Y
+
+
+# Paths
+
+
+def tree_dicts(trees):
+    for start, stop in zip(trees.node_start[:-1], trees.node_start[1:]):
+        part = slice(start, stop)
+        names = {"feature": trees.feature, "threshold": trees.threshold, "left": trees.child, "size": trees.size}
+        yield {name: values[part].tolist() for name, values in names.items()}
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+@pytest.mark.parametrize("path_rule", ["first", "tightest"])
+@pytest.mark.parametrize("max_depth", [0, 1, 3, 6, None])
+def test_paths_of_a_forest_equal_the_twin(kind, path_rule, max_depth):
+    X, Y = table()
+    X[::7, 2] = np.nan
+    trees = kind(4, random_state=0).fit(X, Y).trees_
+    columns = np.array([11, 3, 8, 0, 5])
+    paths = read_paths(trees, columns, max_depth, path_rule)
+    expected = [path for t in tree_dicts(trees) for path in naive.tree_paths(t, columns.tolist(), max_depth, path_rule)]
+    assert to_list(paths) == expected
+    assert paths.items.shape[1] == max(1, *(len(path) for path, _ in expected))
+    assert paths.items.dtype == np.int64
+    assert to_list(read_paths(trees, np.arange(5), max_depth, path_rule)) == to_list(
+        read_paths(trees, None, max_depth, path_rule)
+    )
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_a_whole_path_says_which_rows_are_in_the_leaf(kind):
+    X, Y = table()
+    forest = kind(5, bootstrap=False, random_state=0).fit(X, Y)
+    trees, paths = forest.trees_, read_paths(forest.trees_, max_depth=None, path_rule="tightest")
+    leaf_of = forest.apply(X)
+    ends = np.flatnonzero(trees.feature < 0)
+    assert len(ends) == len(paths.weight)
+    for end, (path, weight) in zip(ends, to_list(paths)):
+        tree = np.searchsorted(trees.node_start, end, side="right") - 1
+        inside = leaf_of[:, tree] == end - trees.node_start[tree]
+        assert_array_equal(naive.in_region(path, X), inside)
+        assert weight == inside.sum()
+
+
+@pytest.mark.parametrize("max_depth", [1, 2, 3])
+def test_cut_paths_are_those_of_shallower_trees(max_depth):
+    X, Y = table(400)
+    X += np.random.default_rng(0).random(X.shape) / 100
+    settings = {"bootstrap": False, "max_features": None, "min_samples_leaf": 20, "random_state": 0}  # no equal cuts
+    deep, shallow = RandomForest(2, **settings), RandomForest(2, max_depth=max_depth, **settings)
+    cut = read_paths(deep.fit(X, Y).trees_, max_depth=max_depth, path_rule="tightest")
+    whole = read_paths(shallow.fit(X, Y).trees_, max_depth=None, path_rule="tightest")
+    assert sorted(map(str, to_list(cut))) == sorted(map(str, to_list(whole)))
+    assert len(cut.weight) > 2 * max_depth
+
+
+def test_a_relaxed_path_holds_the_rows_of_its_leaf():
+    X, Y = table()
+    forest = RandomForest(5, bootstrap=False, random_state=0).fit(X, Y)
+    for path, weight in to_list(read_paths(forest.trees_, max_depth=4)):
+        assert naive.in_region(path, X).sum() >= weight
+
+
+def single_leaves(*sizes):
+    n = len(sizes)
+    return SimpleNamespace(
+        node_start=np.arange(n + 1),
+        feature=np.full(n, -1, np.int32),
+        threshold=np.zeros(n),
+        child=np.zeros(n, np.int32),
+        size=np.array(sizes, np.float32),
+    )
+
+
+def test_single_leaves_are_empty_paths():
+    assert to_list(read_paths(single_leaves(3, 4))) == [({}, 3.0), ({}, 4.0)]
+    assert to_list(read_paths(single_leaves())) == []
+    y = np.ones((20, 2), int)
+    assert (
+        to_list(read_paths(RandomForest(2, random_state=0).fit(np.arange(20.0)[:, None], y).trees_)) == [({}, 20.0)] * 2
+    )
+
+
+def test_a_split_that_only_asks_for_missing_values_is_no_item():
+    X = np.where(np.arange(40) % 2, np.nan, 1.0)[:, None]
+    trees = RandomForest(3, bootstrap=False, random_state=0).fit(X, np.arange(40) % 2).trees_
+    assert (trees.feature >= 0).any()
+    assert to_list(read_paths(trees)) == [({}, 20.0)] * 6
+
+
+def test_paths_need_a_number_for_each_column():
+    X, Y = table()
+    trees = RandomForest(3, random_state=0).fit(X, Y).trees_
+    with pytest.raises(ValueError, match="columns has 2 numbers"):
+        read_paths(trees, np.arange(2))
+
+
+@given(st.lists(PATH_LISTS, max_size=4))
+@examples(50)
+def test_joined_paths(parts):
+    assert to_list(join_paths([to_paths(some) for some in parts])) == [path for some in parts for path in some]
+
+
+# Itemsets
+
+
+@given(st.lists(PATHS, max_size=8), st.lists(PATHS, max_size=8), PATH_LISTS)
+@examples(80)
+def test_what_is_said_of_itemsets(some, others, paths):
+    itemsets = to_itemsets(some)
+    assert itemsets.order.tolist() == [len(itemset) for itemset in some]
+    for itemset, items in zip(some, itemsets.items.tolist(), strict=True):
+        assert [divmod(item, 2) for item in items if item >= 0] == sorted(itemset)
+    backwards = itemsets.take(np.arange(len(some))[::-1])
+    assert naive.to_dicts(*backwards) == some[::-1]
+    known = [naive.keys(other) for other in others]
+    there = match(itemsets.items, to_itemsets(others).items) >= 0
+    assert there.tolist() == [naive.keys(itemset) in known for itemset in some]
+    expected = [naive.prevalence(naive.keys(itemset), paths) for itemset in some]
+    assert prevalence(itemsets, index_of(to_paths(paths))).tolist() == expected
+
+
+def test_important_columns_are_drawn():
+    importance = np.zeros(100)
+    importance[[7, 31, 99]] = 0.2, 0.7, 0.1
+    random = np.random.RandomState(0)
+    draws = [draw_columns(importance, random) for _ in range(50)]
+    assert all({7, 31, 99} <= set(drawn) for drawn in draws)
+    assert all((np.diff(drawn) > 0).all() and len(drawn) == 40 for drawn in draws)
+    assert len(set().union(*draws)) == 100  # others have a chance, too
+    assert_array_equal(draw_columns(importance[:9], random), np.arange(9))
+    assert len(draw_columns(np.zeros(50), random)) == 29
 
 
 # Intersection trees
@@ -107,11 +258,11 @@ def test_one_column_may_stand_on_both_sides():
 # Frequent itemsets
 
 
-@given(PATH_LISTS, st.integers(0, 20), st.sampled_from([None, 2, 3, 5]), st.sampled_from(RULES), st.integers(1, 4))
+@given(PATH_LISTS, st.integers(0, 20), st.sampled_from(RULES), st.integers(1, 4))
 @examples(80)
-def test_frequent_itemsets_equal_brute_force(some, top, max_order, rule, min_order):
-    found = frequent_itemsets(to_paths(some), top, max_order, rule, min_order)
-    assert naive.to_dicts(*found) == naive.frequent_itemsets(some, top, max_order, rule, min_order)
+def test_frequent_itemsets_equal_brute_force(some, top, rule, min_order):
+    found = frequent_itemsets(to_paths(some), top, rule, min_order)
+    assert naive.to_dicts(*found) == naive.frequent_itemsets(some, top, rule, min_order)
 
 
 def test_a_frequent_triple_stands_beside_its_pairs():
@@ -120,7 +271,6 @@ def test_a_frequent_triple_stands_beside_its_pairs():
     found = [naive.keys(itemset) for itemset in naive.to_dicts(*frequent_itemsets(paths))]
     assert found[0] == ((0, 0), (1, 1))
     assert naive.keys(triple) in found
-    assert naive.keys(triple) not in [naive.keys(i) for i in naive.to_dicts(*frequent_itemsets(paths, max_order=2))]
 
 
 # Mining
@@ -129,7 +279,7 @@ def test_a_frequent_triple_stands_beside_its_pairs():
 def usable_columns(column):
     """Itemsets without a column, in both formats."""
     return (
-        lambda itemsets: ~(itemsets.columns == column).any(axis=1),
+        lambda itemsets: ~(itemsets.items // 2 == column).any(axis=1),
         lambda itemset: all(c != column for c, _ in itemset),
     )
 
@@ -145,7 +295,6 @@ MINING = st.fixed_dictionaries(
         "emit": st.sampled_from(["leaves", "all"]),
         "threshold_rule": st.sampled_from(RULES),
         "min_order": st.integers(1, 3),
-        "max_order": st.sampled_from([None, 2, 3]),
     }
 )
 
@@ -205,7 +354,7 @@ def test_mining_gives_as_many_as_are_wanted(layer, settings, seed):
     for wanted in (1, 10, 30):
         found = mine(paths, bootstraps, n_interactions=wanted, seed=seed, **settings)
         report, min_stability = found.report, settings.get("min_stability", 0.5)
-        assert report["kept"] == found.itemsets.n_itemsets == wanted
+        assert report["kept"] == len(found.itemsets.items) == wanted
         assert report["less_stable"] == (found.stability < min_stability).sum()
         *before, last = report["attempts"]
         assert all(attempt["stable"] < wanted for attempt in before)
@@ -247,7 +396,7 @@ def test_pairs_are_counted_if_intersection_trees_find_too_few():
     ],
 )
 def test_which_attempt_is_taken_if_none_is_good_enough(counts, expected):
-    assert mining._choose([{"usable": usable, "stable": stable} for usable, stable in counts], 30) == expected
+    assert best_attempt([{"usable": usable, "stable": stable} for usable, stable in counts], 30) == expected
 
 
 def test_without_other_forests_prevalence_decides(layer):
@@ -280,34 +429,14 @@ def test_usable_sees_merged_thresholds_and_decides(layer):
 
     def usable(itemsets):
         seen.append(itemsets)
-        return ~(itemsets.columns == 1).any(axis=1)
+        return ~(itemsets.items // 2 == 1).any(axis=1)
 
     found = mine(paths, bootstraps, usable=usable, seed=0)
-    assert not (found.itemsets.columns == 1).any()
+    assert not (found.itemsets.items // 2 == 1).any()
     assert len(seen) == len(found.report["attempts"])
     chosen = seen[found.report["chosen"]]
     merged = {naive.keys(itemset): itemset for itemset in naive.to_dicts(*chosen)}
     assert all(merged[naive.keys(itemset)] == itemset for itemset in naive.to_dicts(*found.itemsets))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("miner", "apriori"),
-        ("threshold_rule", "mean"),
-        ("emit", "roots"),
-        ("n_interactions", -1),
-        ("min_stability", 1.5),
-        ("n_trees", 0),
-        ("depth", 1),
-        ("branches", 0),
-        ("min_order", 0),
-        ("max_order", 1),
-    ],
-)
-def test_settings_that_make_no_sense(layer, name, value):
-    with pytest.raises(ValueError, match=name):
-        mine(*layer, **{name: value})
 
 
 def test_mining_leaves_its_input_alone(layer):

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import naive_regions as naive
 from strategies import examples
-from sylvan.cascade.augment.itemsets import Itemsets
+from sylvan.cascade.augment.mining import Itemsets
 from sylvan.cascade.augment.rules import Rules, rule_number
 from sylvan.cascade.contracts import Column
 

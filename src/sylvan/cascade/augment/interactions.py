@@ -10,63 +10,42 @@ from sklearn.base import BaseEstimator, clone
 
 from sylvan._messages import warn_user
 from sylvan._validation import check_choice, check_integer, check_number, keep
-from sylvan.cascade.augment.itemsets import Itemsets, join_paths, read_paths
-from sylvan.cascade.augment.label_columns import crossfitted, distribution, find_components, project
-from sylvan.cascade.augment.mining import Mined, mine
-from sylvan.cascade.augment.readable import check_forest
-from sylvan.cascade.augment.resampling import bootstrap_paths
-from sylvan.cascade.augment.rules import Narrow, Rules, rule_number
-from sylvan.cascade.contracts import Column, Forest, LayerView
+from sylvan.cascade.augment.mining import Itemsets, Mined, bootstrap_paths, join_paths, mine, read_paths
+from sylvan.cascade.augment.rules import Narrow, Rules, crossfitted, distribution, find_components, project, rule_number
+from sylvan.cascade.contracts import MAX_SEED, Column, Forest, LayerView, check_trees
 from sylvan.exceptions import NoInteractionWarning
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
 
-_MAX_SEED = np.iinfo(np.int32).max
 _GREATEST = np.finfo(np.float32).max  # blocks hold single-precision numbers
 _MOST_NODES = 10_000  # leaves of an intersection tree
 _RULES_AT_ONCE = 500
-_MINING = ("n_interactions", "n_trees", "depth", "branches", "min_order", "min_stability", "miner", "emit")
+_MINING = (
+    "n_interactions", "n_trees", "depth", "branches", "min_order", "min_stability", "miner", "emit", "threshold_rule",
+)  # fmt: skip
+_ARRAYS = ("stability_", "support_", "label_counts_", "label_rates_", "_mean", "_turn")
+_NUMBERS = ("n_columns_", "n_labels_", "n_rows_", "_n_slots")
 _CHOICES = {
-    "miner": ("intersection_trees", "prevalence"),
-    "emit": ("leaves", "all"),
-    "path_rule": ("first", "tightest"),
-    "threshold_rule": ("relax", "tighten", "median"),
-    "feature_subset": ("none", "importance"),
-    "score": ("distance", "importance", "none"),
-    "scale": ("std", "none"),
-    "labels": ("full", "svd", "none"),
-}
+    "miner": ("intersection_trees", "prevalence"), "emit": ("leaves", "all"), "path_rule": ("first", "tightest"),
+    "threshold_rule": ("relax", "tighten", "median"), "feature_subset": ("none", "importance"),
+    "score": ("distance", "importance", "none"), "scale": ("std", "none"), "labels": ("full", "svd", "none"),
+}  # fmt: skip
 
 
 @stored(
-    "Interactions",
-    rules_=Rules,
-    stability_=np.ndarray,
-    support_=np.ndarray,
-    label_counts_=np.ndarray,
-    label_rates_=np.ndarray,
-    mining_report_=dict,
-    n_columns_=int,
-    n_labels_=int,
-    n_rows_=int,
-    _n_slots=int,
-    _narrow=Narrow,
-    _mean=np.ndarray,
-    _turn=np.ndarray,
-)
+    "Interactions", rules_=Rules, mining_report_=dict, _narrow=Narrow,
+    **dict.fromkeys(_ARRAYS, np.ndarray), **dict.fromkeys(_NUMBERS, int),
+)  # fmt: skip
 class Interactions(BaseEstimator):
     r"""The features of a layer are a few dozen rules that its trees have in common, one block for all forests.
 
     Every path of a tree is a set of conditions. Random intersection trees find conditions that stand together on many
     paths; those that are also found in forests of resampled rows are kept. A rule :math:`T` is a region of the feature
-    space. It gives two kinds of columns: its score, the distance of a row from the borders of the region,
-
-    .. math:: f(x) = \sum_{j \in T} |x_j - t_j| \text{ if } x \in T, \text{ else } 0
-
-    and its label distribution, :math:`\sum_{i \in T} Y_{ij} / \sum_{i \in T} \sum_k Y_{ik}` for each label j if
-    :math:`x \in T`, else 0. New rows need no forest for these: layers before the last keep the rules alone, and a deep
-    cascade predicts about as fast as its last layer. The rules are there to be read: `interactions_`, `explain` and
-    `expand_interaction` of the cascade.
+    space. It gives two kinds of columns, both 0 if :math:`x \notin T`: its score, the distance of a row from the
+    borders of the region, :math:`\sum_{j \in T} |x_j - t_j|`, and its label distribution,
+    :math:`\sum_{i \in T} Y_{ij} / \sum_{i \in T} \sum_k Y_{ik}` for each label j. New rows need no forest for these:
+    layers before the last keep the rules alone, and a deep cascade predicts about as fast as its last layer. The rules
+    are there to be read: `interactions_`, `explain` and `expand_interaction` of the cascade.
 
     Parameters
     ----------
@@ -85,8 +64,7 @@ class Interactions(BaseEstimator):
     emit : {"leaves", "all"}, default="leaves"
         Whether candidates are the deepest intersections or all but the roots.
     path_rule : {"first", "tightest"}, default="first"
-        What stands for a feature that repeats on a path: its condition closest to the root, or the tightest threshold
-        of each side.
+        What stands for a feature that repeats on a path: the condition closest to the root, or each side's tightest.
     threshold_rule : {"median", "relax", "tighten"}, default="median"
         Threshold of a condition that was found several times: "median" is the middle of all paths that contain the
         rule; "relax", the paper's, takes the one that more rows meet, so that regions grow and say less; "tighten" the
@@ -104,22 +82,20 @@ class Interactions(BaseEstimator):
     forest : forest or None, default=None
         What is fitted on resampled rows. None: like the layer's first forest, with 10 trees no deeper than `max_depth`.
     feature_subset : {"none", "importance"}, default="none"
-        "importance": each tree of those forests sees about :math:`4 \sqrt{d}` of d columns, drawn by their importance
-        to the layer's forests (the enriched forests of hiDF).
+        "importance": each of their trees sees about :math:`4 \sqrt{d}` of d columns, drawn by importance to the layer's
+        forests (the enriched forests of hiDF).
     score : {"distance", "importance", "none"}, default="distance"
         The first kind of columns. "importance" is hiDF's: the sum of importance times signed distance, if positive, in
         and outside the region. "none" leaves them out.
     scale : {"std", "none"}, default="std"
-        Whether distances are divided by the standard deviation of their column. "none" is the paper's, which adds up
-        units of all kinds.
+        Whether distances are divided by the standard deviation of their column; "none", the paper's, adds up all units.
     labels : {"none", "full", "svd"}, default="none"
         The second kind of columns: none; one for each rule and label, as published; or their principal components, at
         most `max_components`. Judged out of bag, they made predictions worse (see Notes).
     max_components : int, default=30
         Most components with `labels="svd"`.
     crossfit : int or None, default=None
-        Folds for label columns: training rows get the distribution of the other folds. None: all get the same, as
-        published.
+        Folds for label columns: training rows get the distribution of the other folds. None: of all, as published.
     keep_forests : bool, default=False
         Keep the forests of all layers, for `staged_predict_proba`.
 
@@ -144,9 +120,8 @@ class Interactions(BaseEstimator):
     ----------
     S.-H. Lyu, Y.-H. Chen and Y. Jiang, Journal of Software 35(4), 2024 (iMLDF); Y.-H. Chen, S.-H. Lyu and Y. Jiang,
     "Improving deep forest by exploiting high-order interactions", ICDM 2021 (hiDF); R. D. Shah and N. Meinshausen,
-    "Random intersection trees", JMLR 15, 2014. Deviations: the search for enough rules and `min_support`, `max_depth`;
-    the defaults of `n_interactions`, `threshold_rule`, `labels` and `scale`. The forests behind the stability are not
-    described in the paper.
+    "Random intersection trees", JMLR 15, 2014. Deviations: the search for enough rules, `min_support`, `max_depth`; the
+    defaults of `n_interactions`, `threshold_rule`, `labels`, `scale`. No paper describes the forests of the stability.
 
     Examples
     --------
@@ -196,39 +171,37 @@ class Interactions(BaseEstimator):
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Mine the layer's forests and return the features of the training rows."""
         self.check_parameters()
-        n_slots = len(view.forests)
         random = np.random.RandomState(view.random_state)
-        columns_of = [view.columns_of(slot) for slot in range(n_slots)]
-        self.n_columns_, self._n_slots = max(int(columns[-1]) for columns in columns_of) + 1, n_slots
-        used = np.ones(view.probas.shape[1], dtype=bool) if view.used is None else view.used
-
-        importance = np.zeros(self.n_columns_)
+        columns_of = [view.columns_of(slot) for slot in range(len(view.forests))]
+        importance = np.zeros(max(int(columns[-1]) for columns in columns_of) + 1)
         for forest, columns in zip(view.forests, columns_of):
-            importance[columns] += np.asarray(check_forest(forest, "Interactions").feature_importances_) / n_slots
-        seed = int(random.randint(_MAX_SEED))
+            raw = np.asarray(check_trees(forest, "Interactions").feature_importances_)
+            importance[columns] += raw / len(columns_of)
+        seed = int(random.randint(MAX_SEED))
         reading: dict[str, Any] = {"max_depth": self.max_depth, "path_rule": self.path_rule}
-        weights = None if self.feature_subset == "none" else importance
         bootstraps = []
         if self.n_bootstraps:
             template = self._bootstrap_forest(view.forests[0])
+            weights = None if self.feature_subset == "none" else importance
             bootstraps = bootstrap_paths(view, template, self.n_bootstraps, weights, random, **reading)
         paths = [read_paths(forest.trees_, columns, **reading) for forest, columns in zip(view.forests, columns_of)]
 
         def usable(itemsets: Itemsets) -> np.ndarray:
             counts = [np.empty(0, np.int64)]
-            for first in range(0, itemsets.n_itemsets, _RULES_AT_ONCE):
+            for first in range(0, len(itemsets.items), _RULES_AT_ONCE):
                 rules = Rules.of(itemsets.take(slice(first, first + _RULES_AT_ONCE)))
-                counts.append(rules.count(view.columns(rules.columns)[used]))
+                counts.append(rules.count(view.columns(rules.columns)[rows]))
             return np.concatenate(counts) >= self.min_support
 
-        settings = {name: getattr(self, name) for name in (*_MINING, "threshold_rule")}
+        rows = slice(None) if view.used is None else view.used
+        settings = {name: getattr(self, name) for name in _MINING}
         mined = mine(join_paths(paths), bootstraps, **settings, usable=usable, seed=seed)
-        return self._learn(view, mined, used, importance, random)
+        return self.learn(view, mined, importance, random)
 
-    def _learn(
-        self, view: LayerView, mined: Mined, used: np.ndarray, importance: np.ndarray, random: np.random.RandomState
-    ) -> list[np.ndarray]:
-        """Keep the rules and what they say of labels; return the features of the training rows."""
+    def learn(self, view: LayerView, mined: Mined, importance: np.ndarray, random: Any) -> list[np.ndarray]:
+        """Keep what was mined, and what it says of labels; return the features of the training rows."""
+        self.n_columns_, self._n_slots = len(importance), len(view.forests)
+        used = np.ones(view.probas.shape[1], dtype=bool) if view.used is None else view.used
         rules = Rules.of(mined.itemsets)
         values = view.columns(rules.columns)
         rules = rules.rounded(values[used])
@@ -251,9 +224,8 @@ class Interactions(BaseEstimator):
             warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", NoInteractionWarning)
         if self.labels == "svd":
             self._mean, self._turn = find_components(inside[used], self.distribution_, self.max_components)
-        if self.crossfit is None or self.labels == "none" or not len(self.rules_):
-            return self._blocks(inside, score)
-        return self._blocks(inside, score, crossfitted(here, labels, used, self.crossfit, random))
+        own = self.crossfit is not None and self.labels != "none" and len(self.rules_)
+        return self._blocks(inside, score, crossfitted(here, labels, used, self.crossfit, random) if own else None)
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the features of new rows."""
@@ -267,9 +239,8 @@ class Interactions(BaseEstimator):
         mixed = bool((of_rule < 0).any())
         needed = np.arange(len(self.rules_)) if mixed else np.unique(of_rule)
         scores = np.array([self.is_score(column) for column in columns], dtype=bool)
-        n_scores = 0 if self.score == "none" else len(self.rules_)
         at = np.searchsorted(needed, of_rule)
-        values = np.empty(0) if mixed else self.distribution_.ravel()[columns[~scores] - n_scores]
+        values = np.empty(0) if mixed else self.distribution_.ravel()[columns[~scores] - self._n_scores]
         rules = self.rules_.take(needed)
         self._narrow = Narrow(rules, mixed, columns[scores], at[scores], columns[~scores], at[~scores], values)
         return rules.columns
@@ -298,11 +269,8 @@ class Interactions(BaseEstimator):
     def _blocks(self, inside: np.ndarray, score: np.ndarray, of_rows: np.ndarray | None = None) -> list[np.ndarray]:
         """Return the features of rows; `of_rows` (n, n_rules, n_labels) are label distributions, if rows differ."""
         n, n_rules = inside.shape
-        block = np.empty((n, self._width), np.float32)
-        first = 0
-        if self.score != "none":
-            block[:, :n_rules] = np.minimum(score, _GREATEST)
-            first = n_rules
+        block, first = np.empty((n, self._width), np.float32), self._n_scores
+        block[:, :first] = np.minimum(score[:, :first], _GREATEST)
         if self.labels == "full":
             flat = block[:, first:].reshape(n, n_rules, self.n_labels_)
             shares = self.distribution_ if of_rows is None else of_rows
@@ -317,19 +285,23 @@ class Interactions(BaseEstimator):
         return [np.empty((len(block), 0), np.float32)] * self._n_slots + [block]
 
     @property
+    def _n_scores(self) -> int:
+        """Number of columns that are scores: the first ones."""
+        return 0 if self.score == "none" else len(self.rules_)
+
+    @property
     def _width(self) -> int:
         """Number of columns."""
-        n_rules = len(self.rules_)
-        of_labels = {"full": n_rules * self.n_labels_, "none": 0}
-        width = of_labels[self.labels] if self.labels in of_labels else self._turn.shape[1]
-        return width + (n_rules if self.score != "none" else 0)
+        if self.labels == "svd":
+            return self._n_scores + self._turn.shape[1]
+        return self._n_scores + (len(self.rules_) * self.n_labels_ if self.labels == "full" else 0)
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return names of the columns of a block: rules count from 1."""
         if slot < self._n_slots:
             return []
         numbers = range(1, len(self.rules_) + 1)
-        names = [] if self.score == "none" else [f"rule{k}_score" for k in numbers]
+        names = [f"rule{k}_score" for k in numbers[: self._n_scores]]
         if self.labels == "full":
             return names + [f"rule{k}_share_{label}" for k in numbers for label in labels]
         return names + [f"rules_component{c}" for c in range(1, self._width - len(names) + 1)]
@@ -370,19 +342,14 @@ class Interactions(BaseEstimator):
             return clone(self.forest)
         like = getattr(like, "forest", like)  # weights of trees are of no use here
         depths = [depth for depth in (like.max_depth, self.max_depth) if depth is not None]
-        depth = min(depths) if depths else None
-        return clone(like).set_params(n_trees=10, max_depth=depth, out_of_sample=None, verbose=0)
+        return clone(like).set_params(n_trees=10, max_depth=min(depths, default=None), out_of_sample=None, verbose=0)
 
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
-        for name in ("n_interactions", "n_trees", "branches", "min_order", "min_support", "max_components"):
-            check_integer(name, getattr(self, name), 1)
-        check_integer("depth", self.depth, 2)
-        check_integer("n_bootstraps", self.n_bootstraps, 0)
-        if self.max_depth is not None:
-            check_integer("max_depth", self.max_depth, 1)
-        if self.crossfit is not None:
-            check_integer("crossfit", self.crossfit, 2)
+        ones = ("n_interactions", "n_trees", "branches", "min_order", "min_support", "max_components", "max_depth")
+        for name, least in {**dict.fromkeys(ones, 1), "depth": 2, "crossfit": 2, "n_bootstraps": 0}.items():
+            if getattr(self, name) is not None or name not in ("max_depth", "crossfit"):  # these may be None
+                check_integer(name, getattr(self, name), least)
         check_number("min_stability", self.min_stability, 0.0, 1.0)
         for name, choices in _CHOICES.items():
             check_choice(name, getattr(self, name), choices)
@@ -399,14 +366,9 @@ class Interactions(BaseEstimator):
 
     def describe(self, columns: Sequence[Column]) -> pd.DataFrame:
         """Return a table of the rules in words; `columns` are those of the layer's whole input."""
-        return pd.DataFrame(
-            {
-                "rule": [self.rules_.in_words(k, columns) for k in range(len(self.rules_))],
-                "order": self.rules_.order,
-                "stability": self.stability_,
-                "support": self.support_,
-            }
-        )
+        words = [self.rules_.in_words(k, columns) for k in range(len(self.rules_))]
+        numbers = {"order": self.rules_.order, "stability": self.stability_, "support": self.support_}
+        return pd.DataFrame({"rule": words, **numbers})
 
     def refers_to(self, rule: int, columns: Sequence[Column]) -> list[tuple[int, int]]:
         """Return the rules that a rule's conditions are about, as (layer, number from 1)."""
@@ -418,12 +380,11 @@ class Interactions(BaseEstimator):
         """Return the rule that a column of the block belongs to; None for a component of several."""
         if self.is_score(column):
             return column
-        n_scores = 0 if self.score == "none" else len(self.rules_)
-        return (column - n_scores) // self.n_labels_ if self.labels == "full" else None
+        return (column - self._n_scores) // self.n_labels_ if self.labels == "full" else None
 
     def is_score(self, column: int) -> bool:
         """Say whether a column of the block is the score of a rule."""
-        return self.score != "none" and column < len(self.rules_)
+        return column < self._n_scores
 
     def is_indicator(self, column: int) -> bool:
         """Say whether a column of the block is one number in a rule's region and 0 outside."""

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from sylvan._validation import check_choice, keep
-from sylvan.cascade.augment.output_space import OutputSpace
+from sylvan.cascade.augment.simple import OutputSpace
 from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
@@ -21,13 +21,9 @@ _NOISE = 1e-12  # the order in which an average precision is added up may change
 
 
 @stored(
-    "MeasureAwareReuse",
-    log_threshold_=float,
-    threshold_=float,
-    reused_=np.ndarray | None,
-    reuse_share_=float,
+    "MeasureAwareReuse", log_threshold_=float, threshold_=float, reuse_share_=float, reused_=np.ndarray | None,
     augment_=BaseEstimator,
-)
+)  # fmt: skip
 class MeasureAwareReuse(BaseEstimator):
     r"""Each layer's probabilities are replaced by those of the layer before where its confidence is low.
 
@@ -36,10 +32,8 @@ class MeasureAwareReuse(BaseEstimator):
     over rows, to a label if it is a mean over labels (`confidence`). The threshold :math:`\theta` of a layer is the
     mean confidence of those training rows (labels) for which the measure has become worse than it was in the layer
     before, 0 if there are none. Rows (labels) with :math:`\alpha < \theta` keep the probabilities of the layer before,
-    forest by forest. Training rows are judged by out-of-sample probabilities.
-
-    Unlike other augmenters this one changes what a layer says: the replaced probabilities are scored, predicted,
-    shown to the imputer, and made into features.
+    forest by forest: these are scored, predicted, shown to the imputer, and made into features. Training rows are
+    judged by out-of-sample probabilities.
 
     Parameters
     ----------
@@ -51,22 +45,20 @@ class MeasureAwareReuse(BaseEstimator):
     reuse_mode : {"train", "batch"}, default="train"
         Of use for "hamming_loss" and "macro_auroc", whose confidence belongs to a label and takes many rows. "train":
         new rows reuse the labels that the training rows reused. "batch": the confidence of the rows that are predicted
-        together is compared with the threshold, as published; a row may then get other values among other rows
-        (a cascade predicts large tables in blocks of 2^24 numbers).
+        together (in blocks of 2^24 numbers) counts, as published; a row may get other values among other rows.
 
     Attributes
     ----------
     threshold_ : the threshold of confidence; 0.0 in the first layer
-    log_threshold_ : its logarithm, which is what is compared: with "macro_auroc" the threshold itself may be too small
-        for a number
+    log_threshold_ : its logarithm, which is compared: with "macro_auroc" the threshold may be too small for a number
     reused_ : (n_labels,) bool, labels that training rows reused; None for measures by row
     reuse_share_ : share of training rows, or of labels, that were reused
     nbytes : memory of what the inner augmenter keeps
 
     Notes
     -----
-    Confidences are made and compared as logarithms. A row's own has the same bits alone as among others. Labels of one
-    class have no "macro_auroc" and no say in the threshold.
+    A row's own confidence has the same bits alone as among others. Labels of one class have no "macro_auroc" and do not
+    count in the threshold.
 
     References
     ----------
@@ -96,7 +88,7 @@ class MeasureAwareReuse(BaseEstimator):
         keep(self, locals())
 
     def fit_refine(self, view: LayerView, before: np.ndarray | None) -> np.ndarray:
-        """Find the threshold of a layer and return the probabilities of its training rows after reuse.
+        """Find the threshold of a layer and return its probabilities of the training rows after reuse.
 
         `before` are those of the layer before, after reuse, (n_forests, n, n_labels); None in the first layer.
         """
@@ -112,9 +104,8 @@ class MeasureAwareReuse(BaseEstimator):
                 "probabilities forest by forest, so that all layers need the same number of forests."
             )
         rows = slice(None) if view.used is None else view.used
-        everyone = mean_of(probas)
+        everyone, labels = mean_of(probas), np.asarray(view.labels)[rows]
         now, was = everyone[rows], mean_of(before)[rows]
-        labels = np.asarray(view.labels)[rows]
         alpha = log_confidence(measure, everyone if by_row else now)
         heard = alpha[rows] if by_row else alpha
         lost = measure.vector(labels, was) - measure.vector(labels, now)  # NaN for a label of one class: not worse
@@ -125,9 +116,8 @@ class MeasureAwareReuse(BaseEstimator):
     def check_labels(self, n_labels: int) -> None:
         """Check what came from a file, for so many labels."""
         self.check_parameters()
-        require(
-            all_or_none(self, ("log_threshold_", "threshold_", "reused_", "reuse_share_")), "A threshold is missing."
-        )
+        fitted = all_or_none(self, ("log_threshold_", "threshold_", "reused_", "reuse_share_"))
+        require(fitted, "A threshold is missing.")
         require(self.log_threshold_ < np.inf and np.isfinite(self.threshold_), "A threshold is no number.")
         by_row = _check_measure(self.measure).kind == "row"
         require((self.reused_ is None) == by_row, "Labels are reused, or rows, not both.")
@@ -195,10 +185,8 @@ class MeasureAwareReuse(BaseEstimator):
         return getattr(getattr(self, "augment_", None), "nbytes", 0)
 
     def _keep(self, log_threshold: float, reused: np.ndarray, by_row: bool) -> None:
-        self.log_threshold_ = log_threshold
-        self.threshold_ = float(np.exp(log_threshold))
-        self.reused_ = None if by_row else reused
-        self.reuse_share_ = float(reused.mean())
+        self.log_threshold_, self.threshold_ = log_threshold, float(np.exp(log_threshold))
+        self.reused_, self.reuse_share_ = None if by_row else reused, float(reused.mean())
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "log_threshold_"):
@@ -228,8 +216,7 @@ def confidence(measure: str | Measure, proba: Any) -> np.ndarray:
 
 def log_confidence(measure: str | Measure, proba: Any) -> np.ndarray:
     """Return the logarithm of `confidence`, which "macro_auroc" needs: the confidence itself falls below any number."""
-    measure = _check_measure(measure)
-    proba = np.asarray(proba, dtype=np.float64)
+    measure, proba = _check_measure(measure), np.asarray(proba, dtype=np.float64)
     lines = proba if measure.kind == "row" else proba.T
     alpha = np.empty(len(lines))
     step = max(1, _CELLS_AT_ONCE // max(1, lines.shape[1]))
@@ -261,14 +248,6 @@ def _log_factors(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.log(p), np.cumsum(np.log1p(-p)[:, ::-1], axis=1)[:, ::-1]
 
 
-def _of_the_larger(p: np.ndarray) -> np.ndarray:
-    return np.log(_sum(np.maximum(p, 1.0 - p)) / p.shape[1])
-
-
-def _of_the_greatest(p: np.ndarray) -> np.ndarray:
-    return np.log(p.max(axis=1))
-
-
 def _of_the_last_positive(p: np.ndarray) -> np.ndarray:
     """Add up P(j is the last positive) (1 - j / l) over the places j, 0 for none: no difference of large numbers."""
     log_p, log_rest = _log_factors(p)
@@ -289,8 +268,8 @@ def _of_the_order(p: np.ndarray) -> np.ndarray:
 
 
 _LOG_CONFIDENCE: dict[Measure, Callable[[np.ndarray], np.ndarray]] = {
-    hamming_loss: _of_the_larger,
-    one_error: _of_the_greatest,
+    hamming_loss: lambda p: np.log(_sum(np.maximum(p, 1.0 - p)) / p.shape[1]),
+    one_error: lambda p: np.log(p.max(axis=1)),
     coverage: _of_the_last_positive,
     ranking_loss: _of_the_order,
     average_precision: _of_the_order,
@@ -312,9 +291,7 @@ def _check_measure(measure: Any) -> Measure:
 def _log_mean(log_values: np.ndarray) -> float:
     """Return the logarithm of the mean of exp(log_values), of equal ones exactly their value; of none log 0."""
     top = log_values.max(initial=-np.inf)
-    if top == -np.inf:
-        return -np.inf
-    return float(top + np.log(np.mean(np.exp(log_values - top))))
+    return -np.inf if top == -np.inf else float(top + np.log(np.mean(np.exp(log_values - top))))
 
 
 def _copy(before: np.ndarray, probas: np.ndarray, reused: np.ndarray, by_row: bool) -> np.ndarray:

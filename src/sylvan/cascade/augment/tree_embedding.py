@@ -11,8 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from sylvan._threads import ONE_THREAD
 from sylvan._validation import check_choice, check_integer, check_number, keep
-from sylvan.cascade.augment.readable import TreeForest, check_forest
-from sylvan.cascade.contracts import Forest, LayerView
+from sylvan.cascade.contracts import Forest, LayerView, check_trees
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
@@ -57,17 +56,13 @@ class TreeEmbedding(BaseEstimator):
     A row's vector has a number for each node of each tree: 0 if the row does not pass the node, else a weight that
     falls with the number :math:`s` of training draws in the node (Eq. 3 of [1]_). Nodes that hold nearly all rows of
     their tree are left out. The new columns are the scores of the vectors' first principal components. All trees speak
-    for all rows, whether they saw them or not.
-
-    The vectors are never made: what two rows have in common is added up tree by tree (`sylvan.kernels.embedding`), in
-    integers, so that a row gets the same bits alone as among others. A fitted embedding keeps the leaves of the
-    training rows and a number for each row and component.
+    for all rows, whether they saw them or not. The vectors are never made: what two rows have in common is added up
+    tree by tree (`sylvan.kernels.embedding`), in integers, so that a row gets the same bits alone as among others.
 
     Parameters
     ----------
     n_components : float, int or None, default=0.8
-        Number of columns. A float between 0 and 1: as many as reach that share of the variance. None: all that have
-        any variance.
+        Number of columns. A float between 0 and 1: as many as reach that share of the variance. None: all with any.
     weighting : {"bounded", "paper", "none"}, default="bounded"
         "bounded": :math:`1 / (1 + \ln s)`, at most 1, the form of the authors' programme. "paper":
         :math:`1 / \ln(s + 1)`, Eq. 3 as printed. "none": 1. Sizes below 1, from fractional weights, count as 1.
@@ -90,7 +85,7 @@ class TreeEmbedding(BaseEstimator):
     ----------
     n_components_ : list of int, columns of each forest
     explained_variance_ratio_ : list of arrays, share of the variance in each column, for each forest
-    nbytes : memory of what is kept
+    nbytes : memory of what is kept: leaves of the training rows, and a number for each row and component
 
     Notes
     -----
@@ -122,6 +117,8 @@ class TreeEmbedding(BaseEstimator):
 
     n_components: float | int | None
     max_gram_rows: int
+    _slots: list[_Slot]
+    explained_variance_ratio_: list[np.ndarray]
 
     def __init__(
         self,
@@ -149,9 +146,7 @@ class TreeEmbedding(BaseEstimator):
         """Find the components of each forest and return the training rows' scores, (n, n_components_) float32."""
         self.check_parameters()
         shares = self._node_shares(view.forests)
-        self._slots: list[_Slot] = []
-        self.explained_variance_ratio_: list[np.ndarray] = []
-        blocks = []
+        self._slots, self.explained_variance_ratio_, blocks = [], [], []
         for slot, (forest, share) in enumerate(zip(view.forests, shares)):
             _check_forest(forest)
             seed = None if view.random_state is None else (view.random_state, slot)
@@ -169,11 +164,15 @@ class TreeEmbedding(BaseEstimator):
         both = enumerate(zip(view.forests, self._fitted(), strict=True))
         return [self._score(forest, view.input_of(slot), fitted) for slot, (forest, fitted) in both]
 
-    def _score(self, forest: TreeForest, X: Any, fitted: _Slot) -> np.ndarray:
+    def _score(self, forest: Any, X: Any, fitted: _Slot) -> np.ndarray:
         if not fitted.dual.shape[1]:
             return np.empty((X.shape[0], 0), np.float32)
         paths = _read_paths(forest.trees_, self.weighting, fitted.share)
-        return _scores(paths, _leaves_of(forest, X), fitted)
+        rows, (n, width) = _leaves_of(forest, X), fitted.dual.shape
+        n_trees, m = rows.shape
+        by_row = m * n * (n_trees + width / 3)  # costs as measured of two ways to the same result
+        by_tree = width * ((m + n) * n_trees / 3 + 2 * len(paths.weight))
+        return (_scores_by_row if by_row < by_tree else _scores_by_tree)(paths, rows, fitted)
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return "component0", "component1" and so on."""
@@ -227,7 +226,7 @@ class TreeEmbedding(BaseEstimator):
         return [check_number("max_node_share", share, 0.0, 1.0, open_low=True) for share in shares]
 
     def _fit_slot(
-        self, forest: TreeForest, X: Any, share: float, rng: np.random.Generator
+        self, forest: Any, X: Any, share: float, rng: np.random.Generator
     ) -> tuple[_Slot, np.ndarray, np.ndarray]:
         """Return what is kept, the scores of the training rows, and the components' shares of the variance."""
         leaves = _leaves_of(forest, X)
@@ -275,32 +274,28 @@ class TreeEmbedding(BaseEstimator):
     def _random_spectrum(
         self, paths: Paths, leaves: np.ndarray, most: int, variance: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the largest eigenvalues and vectors of the centred products of rows, approximately.
-
-        Random vectors are multiplied with the matrix again and again; its eigenvectors in the space they end up in
-        are those of a small matrix.
-        """
+        """Return about what `_gram_spectrum` does, by random vectors that are multiplied with the matrix repeatedly."""
         reach = np.sqrt(paths.longest * variance)  # bounds the product of a row with a unit vector of mean 0
         vectors = rng.standard_normal((leaves.shape[1], min(most + self.n_oversamples, leaves.shape[1])), np.float32)
         vectors /= np.linalg.norm(vectors, axis=0)
         for _ in range(self.n_iter + 1):
             vectors = _multiply_centred(paths, leaves, vectors, reach)
             vectors = qr(vectors, overwrite_a=True, mode="economic", check_finite=False)[0]
-        small = vectors.T @ _multiply_centred(paths, leaves, vectors, reach)
+        small = vectors.T @ _multiply_centred(paths, leaves, vectors, reach)  # has the eigenvectors in their space
         values, turn = np.linalg.eigh((small + small.T).astype(np.float64) / 2)
         return values[::-1][:most], vectors @ turn[:, ::-1][:, :most].astype(np.float32)
 
 
-def _check_forest(forest: Any) -> TreeForest:
+def _check_forest(forest: Any) -> Any:
     if getattr(forest, "n_forests", 1) > 1:
         raise ValueError(
             f"TreeEmbedding needs one forest per slot, but this {type(forest).__name__} has the trees of several folds "
             f"({forest.n_forests} forests): use out_of_sample=OutOfBag() instead of KFold."
         )
-    return check_forest(forest, "TreeEmbedding")
+    return check_trees(forest, "TreeEmbedding")
 
 
-def _leaves_of(forest: TreeForest, X: Any) -> np.ndarray:
+def _leaves_of(forest: Any, X: Any) -> np.ndarray:
     """Return (n_trees, n), the leaf of each row, counted from left to right in its tree."""
     trees = forest.trees_
     leaves = np.empty((trees.n_trees, X.shape[0]), np.uint16 if trees.n_leaves.max() <= 1 << 16 else np.uint32)
@@ -366,22 +361,12 @@ def _to_integers(vectors: np.ndarray, paths: Paths, reach: float) -> tuple[np.nd
 
 def _point(vectors: np.ndarray) -> np.ndarray:
     """Turn vectors so that their largest entry is positive."""
-    if not vectors.size:
-        return vectors
     top = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
     return np.where(top < 0, -vectors, vectors)
 
 
-def _scores(paths: Paths, rows: np.ndarray, slot: _Slot) -> np.ndarray:
-    """Return the scores of rows, given by their leaves; whichever way is quicker, with the same result."""
-    m, (n, width), n_trees = rows.shape[1], slot.dual.shape, len(rows)
-    by_row = m * n * (n_trees + width / 3)  # costs as measured
-    by_tree = width * ((m + n) * n_trees / 3 + 2 * len(paths.weight))
-    return (_scores_by_row if by_row < by_tree else _scores_by_tree)(paths, rows, slot)
-
-
 def _scores_by_row(paths: Paths, rows: np.ndarray, slot: _Slot) -> np.ndarray:
-    """Return scores by way of the products of rows with all training rows."""
+    """Return scores of rows, given by their leaves, by way of the products with all training rows."""
     out = np.empty((rows.shape[1], len(slot.scale)), np.float32)
     step = max(1, _PRODUCTS_AT_ONCE // slot.leaves.shape[1])
     for i in range(0, len(out), step):

@@ -1,4 +1,4 @@
-"""Several augmenters side by side."""
+"""Simple augmenters: a forest's probabilities are the features, or there are none, or those of several augmenters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +9,76 @@ from sklearn.base import BaseEstimator, clone
 from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
 from sylvan.io import stored
 from sylvan.io.checks import require
+
+
+@stored("OutputSpace")
+class OutputSpace(BaseEstimator):
+    """The block of a forest is its probabilities, one column for each label.
+
+    Parameters
+    ----------
+    in_sample : bool, default=False
+        False: training rows get out-of-sample probabilities, as new rows do. True: they get what the forest says about
+        rows it has seen, as in the published runs of CaFE; only for reproduction, since such features promise more
+        than they keep.
+
+    References
+    ----------
+    Z.-H. Zhou and J. Feng, Deep forest, National Science Review 6, 2019 (class vectors); CaFE paper, Section III
+    (output-space features).
+
+    Examples
+    --------
+    >>> from sylvan import DeepForestClassifier
+    >>> from sylvan.cascade.augment import OutputSpace
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> from sylvan.forests import OutOfBag, RandomForest
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> forest = RandomForest(20, out_of_sample=OutOfBag())
+    >>> model = DeepForestClassifier([forest, forest], augment=OutputSpace(), max_layers=2, random_state=0).fit(X, Y)
+    >>> model.n_layers_
+    2
+    """
+
+    def __init__(self, *, in_sample: bool = False) -> None:
+        self.in_sample = in_sample
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the probabilities of the training rows."""
+        if self.in_sample:
+            return [forest.predict_proba(view.input_of(slot)) for slot, forest in enumerate(view.forests)]
+        return list(view.probas)
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the probabilities of new rows."""
+        return list(view.probas)
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return the names of the labels."""
+        return list(labels)
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Return the widths of the blocks."""
+        return [n_labels] * n_slots
+
+
+@stored("NoFeatures")
+class NoFeatures(BaseEstimator):
+    """The augmenter that makes no features: every layer sees X alone."""
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return blocks without columns."""
+        return [np.empty((view.probas.shape[1], 0)) for _ in view.forests]
+
+    fit_transform = transform
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return no names."""
+        return []
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Return the widths of the blocks."""
+        return [0] * n_slots
 
 
 @stored("Union", parts_=list, _n_slots=int)
@@ -33,10 +103,8 @@ class Union(BaseEstimator):
     def search_space(self) -> dict[str, list[Any]]:
         """Return another union that is worth a try, if a part has another setting: parts of a list have no names."""
         spaces: list[dict[str, list[Any]]] = [getattr(part, "search_space", dict)() for part in self.parts]
-        other = [
-            clone(part).set_params(**{name: values[0] for name, values in space.items()})
-            for part, space in zip(self.parts, spaces)
-        ]
+        firsts = [{name: values[0] for name, values in space.items()} for space in spaces]
+        other = [clone(part).set_params(**values) for part, values in zip(self.parts, firsts)]
         return {"": [Union(other)]} if any(spaces) else {}
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
@@ -48,10 +116,8 @@ class Union(BaseEstimator):
     def check_parameters(self) -> None:
         """Raise an error for parts that cannot work."""
         if not isinstance(self.parts, (list, tuple)) or not self.parts:
-            raise ValueError(
-                f"parts must be a list of at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()]); "
-                f"got {self.parts!r}."
-            )
+            wanted = "a list of at least one augmenter, for example Union([TreeEmbedding(), OutputSpace()])"
+            raise ValueError(f"parts must be {wanted}; got {self.parts!r}.")
         for part in self.parts:
             if isinstance(part, type):
                 raise TypeError(f"A part of Union is the class {part.__name__}: write {part.__name__}().")
@@ -88,9 +154,8 @@ class Union(BaseEstimator):
         """Check parts that came from a file against their layer, and return the widths of the blocks."""
         self.check_parameters()
         require(getattr(self, "_n_slots", None) == n_slots and getattr(self, "parts_", None), "A Union is not fitted.")
-        require(
-            list(map(type, self.parts_)) == list(map(type, self.parts)), "A Union has other parts than it was made of."
-        )
+        same = list(map(type, self.parts_)) == list(map(type, self.parts))
+        require(same, "A Union has other parts than it was made of.")
         made = [part.check_layer(forests, n_slots, n_columns, n_labels) for part in self.parts_]
         return [sum(own) for own in zip(*(of[:n_slots] for of in made))] + [n for of in made for n in of[n_slots:]]
 
