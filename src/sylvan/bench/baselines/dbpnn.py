@@ -10,10 +10,12 @@ from sklearn.neural_network import BernoulliRBM, MLPClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import check_random_state
 
+from sylvan._docs import documented
 from sylvan._validation import check_choice, check_integer, check_number
-from sylvan.bench.baselines.estimator import LabelLearner, dense, parameters
+from sylvan.bench.baselines.estimator import EXAMPLE, LabelLearner, dense, parameters
 
 
+@documented({}, example=EXAMPLE)
 @parameters
 class DBPNN(LabelLearner):
     """Deep back-propagation neural network, after MEKA's method of that name.
@@ -21,7 +23,7 @@ class DBPNN(LabelLearner):
     Features are scaled to [0, 1] by their least and greatest training value, and what lies outside is cut off. With
     `pretrain`, a restricted Boltzmann machine learns the features without labels, the next one its hidden units, and
     so on; then a network with these layers and one sigmoid output for each label starts from their weights and learns
-    by back-propagation (log-loss).
+    by back-propagation (log-loss). A single label is learnt by two outputs, of which one says that it is absent.
 
     The defaults are those of the LCForest paper. The iMLDF paper's network is
     `DBPNN((100, 50), pretrain=False, activation="relu", learning_rate=0.001)`. On sparse text the small pre-trained
@@ -38,8 +40,8 @@ class DBPNN(LabelLearner):
     alpha, learning_rate : float, default=0.0001 and 0.01
         Weight of the squared weights that is added to the loss, and first step size of "adam" and "sgd".
     max_iter : int, default=200
-        Number of passes over the rows; "lbfgs" may need fewer. Learning does not stop where the loss stays the same
-        for a while, since a pre-trained network often starts on such a plateau.
+        Passes over the rows; "lbfgs" may need fewer. Learning does not stop where the loss stays the same for a while,
+        since a pre-trained network often starts on such a plateau.
     rbm_learning_rate, rbm_iter : float and int, default=0.1 and 10
         Step size of the Boltzmann machines, and passes over the rows for each.
     random_state : int, RandomState or None, default=None
@@ -52,27 +54,11 @@ class DBPNN(LabelLearner):
     network_ : the fitted `MLPClassifier`
     n_iter_ : passes that were made
 
-    Notes
-    -----
-    scikit-learn's network cannot be given its first weights, so it is fitted for one pass to have weights at all; then
-    `coefs_` and `intercepts_` of the hidden layers are replaced by the machines' `components_` and
-    `intercept_hidden_`, those of the output by new random numbers (Glorot's range), and it is fitted again with
-    `warm_start`. A single label is learnt by two outputs, of which one says that it is absent.
-
     References
     ----------
     G. E. Hinton and R. R. Salakhutdinov, Reducing the dimensionality of data with neural networks, Science 313, 2006;
     J. Read, P. Reutemann, B. Pfahringer and G. Holmes, MEKA: a multi-label/multi-target extension to WEKA, JMLR 17,
     2016.
-
-    Examples
-    --------
-    >>> from sylvan.bench.baselines import DBPNN
-    >>> from sylvan.datasets import load_digit_attributes
-    >>> X, Y = load_digit_attributes(return_X_y=True)
-    >>> model = DBPNN(solver="lbfgs", max_iter=1000, random_state=0).fit(X[:500], Y[:500])
-    >>> model.predict_proba(X[500:]).shape == Y[500:].shape
-    True
     """
 
     hidden: Any = (20, 20)
@@ -90,9 +76,9 @@ class DBPNN(LabelLearner):
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         hidden = self._check_parameters()
         rng = check_random_state(self.random_state)
-        self._scaler = MinMaxScaler(clip=True).fit(dense(X))
-        X = self._scaler.transform(dense(X))
-        outputs = np.column_stack([~Y, Y]) if Y.shape[1] == 1 else Y
+        self._scaler = MinMaxScaler(clip=True)
+        X = self._scaler.fit_transform(dense(X))
+        outputs = (np.column_stack([~Y, Y]) if Y.shape[1] == 1 else Y).astype(np.int64)
         network = MLPClassifier(
             hidden, activation=self.activation, solver=self.solver, alpha=self.alpha, max_iter=self.max_iter,
             learning_rate_init=self.learning_rate, n_iter_no_change=self.max_iter + 1,
@@ -100,11 +86,11 @@ class DBPNN(LabelLearner):
         )  # fmt: skip
         self.rbms_ = self._learn_machines(X, hidden, rng) if self.pretrain else []
         if self.rbms_:
-            _start_from(network, self.rbms_, X, outputs.astype(np.int64), rng)
+            _start_from(network, self.rbms_, X, outputs, rng)
         with warnings.catch_warnings():
             if self.solver != "lbfgs":  # the number of passes is a choice, not a limit
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            self.network_ = network.fit(X, outputs.astype(np.int64))
+            self.network_ = network.fit(X, outputs)
         self.n_iter_ = network.n_iter_
 
     def _check_parameters(self) -> tuple[int, ...]:
@@ -146,7 +132,10 @@ class DBPNN(LabelLearner):
 def _start_from(
     network: MLPClassifier, machines: list[Any], X: np.ndarray, Y: np.ndarray, rng: np.random.RandomState
 ) -> None:
-    """Give a network that is to be fitted the weights of Boltzmann machines to start from."""
+    """Give a network the weights of Boltzmann machines to start from; its output gets random ones (Glorot's range).
+
+    scikit-learn's network cannot be given its first weights: one pass gives it some, and a `warm_start` keeps ours.
+    """
     n_iter = network.max_iter
     network.set_params(warm_start=True, max_iter=1)
     with warnings.catch_warnings():

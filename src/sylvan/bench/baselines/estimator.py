@@ -12,6 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._validation import check_features, check_rows, check_same_order, forget
 from sylvan.labels.table import TargetForm, Targets, complete_targets
 
+#: An example for methods that say nothing special of theirs.
+EXAMPLE = """
+>>> from sylvan.bench.baselines import {name}
+>>> from sylvan.datasets import load_digit_attributes
+>>> X, Y = load_digit_attributes(return_X_y=True)
+>>> {name}(random_state=0).fit(X[:1000], Y[:1000]).predict_proba(X[1000:]).shape == Y[1000:].shape
+True
+"""
+
 
 @dataclass_transform(eq_default=False)
 def parameters(cls: type) -> Any:

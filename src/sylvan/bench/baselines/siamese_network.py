@@ -224,7 +224,7 @@ def embed(X: np.ndarray, weights: Weights) -> np.ndarray:
 
 
 def contrastive_loss(squared: "torch.Tensor", dissimilar: "torch.Tensor", margin: Any) -> "torch.Tensor":
-    """Return the mean loss (Eq. 6) by squared distances: these, or what those of dissimilar pairs lack to the margin."""
+    """Return the mean loss (Eq. 6) by squared distances, or by what those of dissimilar pairs lack to the margin."""
     lacking = (margin - squared).clamp(min=0.0)
     return squared.where(dissimilar == 0, lacking).mean(dim=-1)
 
