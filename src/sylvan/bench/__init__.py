@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from sylvan._lazy import lazy
 from sylvan.bench.protocol import Protocol, load_protocol, make_protocol, protocol_names
-from sylvan.bench.results import Results, read_results
 from sylvan.bench.runner import run
+from sylvan.bench.store import Results, read_results
 
 if TYPE_CHECKING:
     from sylvan.bench.report import write_report

@@ -10,7 +10,6 @@ from sylvan.bench.report.cost import cost_tables
 from sylvan.bench.report.published_part import compared, gains
 from sylvan.bench.report.scores import score_tables
 from sylvan.bench.report.study import ALPHA, Study, at
-from sylvan.bench.results import Results
 from sylvan.bench.statistics import (
     dataset_means,
     friedman,
@@ -19,6 +18,7 @@ from sylvan.bench.statistics import (
     ranks,
     wilcoxon_pairs,
 )
+from sylvan.bench.store import Results
 from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Markup, Page, Table, write_whole
 from sylvan.pages.words import NotHere, direction

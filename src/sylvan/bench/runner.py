@@ -15,8 +15,7 @@ from sylvan.bench.cell import Outcome, run_cell
 from sylvan.bench.data import DataFacts, data_facts, forget_data, sample
 from sylvan.bench.methods import LayerChoice, build_method
 from sylvan.bench.protocol import Cell, Protocol
-from sylvan.bench.results import Results, read_results
-from sylvan.bench.store import Store
+from sylvan.bench.store import Results, Store, read_results
 
 
 def run(
