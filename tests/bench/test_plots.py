@@ -134,7 +134,7 @@ def test_cost_points_stand_where_they_should_and_names_keep_apart():
 
 
 def test_published_points():
-    cells = pd.DataFrame({"method": ["a", "b", "b"], "published": [0.1, 0.5, np.nan], "here": [0.2, 0.4, 0.3]})
+    cells = pd.DataFrame({"method": ["a", "b", "b"], "theirs": [0.1, 0.5, np.nan], "ours": [0.2, 0.4, 0.3]})
     figure = published_scatter({"one": cells}, STYLES)
     (ax,) = figure.axes
     assert [collection.get_offsets().tolist() for collection in ax.collections] == [[[0.1, 0.2]], [[0.5, 0.4]]]

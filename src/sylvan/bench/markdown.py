@@ -6,10 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from sylvan.bench.report.cost import cost_tables
-from sylvan.bench.report.published_part import compared, gains
-from sylvan.bench.report.scores import score_tables
-from sylvan.bench.report.study import ALPHA, Study, at
+from sylvan.bench.report.ran import cost_tables
+from sylvan.bench.report.scores import compared, gains, score_tables
+from sylvan.bench.report.study import ALPHA, Study
 from sylvan.bench.statistics import (
     dataset_means,
     friedman,
@@ -111,7 +110,7 @@ def _tests(study: Study) -> Rows:
             tied = "all" if len(good) == wide.shape[1] else ", ".join(name for name in good if name != best)
             if (pairs["smallest_p"] >= ALPHA).all():
                 different = tied = "too few data sets"
-            part = at(overall[overall["measure"] == measure], study.factors, level)
+            part = study.at(overall[overall["measure"] == measure], level)
             first = "" if part.empty else part["method"].iloc[int(part["rank"].argmin())]
             p = "" if pd.isna(test.f_p) else f"{test.f_p:.4f}"
             name = study.level_name(level) or "all"

@@ -251,22 +251,22 @@ def _name_points(ax: Axes, points: pd.DataFrame) -> None:
 def published_scatter(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Style], *, columns: int = 3) -> Figure:
     """Our figures against published ones, one panel per measure; on the line they are equal.
 
-    `panels` has by title the cells, with columns "method", "published" and "here".
+    `panels` has by title the cells, with columns "method", "theirs" and "ours".
     """
     shown = [name for name in styles if any(name in set(cells["method"]) for cells in panels.values())]
     margins = _Margins(left=0.65, bottom=0.5, between=0.55, above=0.55, legend=shown)
     with report_look():
         figure, places = _grid(len(panels), columns, (2.5, 2.5), margins)
         for (title, cells), (ax, leftmost, lowest) in zip(panels.items(), places):
-            cells = cells.dropna(subset=["published", "here"])
-            values = cells[["published", "here"]].to_numpy(float)
+            cells = cells.dropna(subset=["theirs", "ours"])
+            values = cells[["theirs", "ours"]].to_numpy(float)
             low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
             margin = 0.06 * (high - low) or 0.05
             limits = (low - margin, high + margin)
             ax.plot(limits, limits, color="#777777", linewidth=0.9)
             for name in shown:
                 part = cells[cells["method"] == name]
-                ax.scatter(part["published"], part["here"], s=16, color=styles[name].colour, marker=styles[name].marker,
+                ax.scatter(part["theirs"], part["ours"], s=16, color=styles[name].colour, marker=styles[name].marker,
                            alpha=0.75, linewidths=0)  # fmt: skip
             ax.set(xlim=limits, ylim=limits)
             ax.grid(**GRID)

@@ -1,11 +1,15 @@
-"""Part 1 of the report: what was run, how far it is, what failed."""
+"""Parts 1 and 6 of the report: what was run, how far it is, what failed; time, memory and model size."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sylvan.bench.report.study import Figures, Study, plain
-from sylvan.pages.page import Cell, Table
-from sylvan.pages.words import DASH, many
+import numpy as np
+import pandas as pd
+
+from sylvan.bench import plots
+from sylvan.bench.report.study import COSTS, Study, plain
+from sylvan.pages.page import Cell, Table, number
+from sylvan.pages.words import DASH, NotHere, many
 
 _MOST_ERRORS = 200
 
@@ -28,7 +32,7 @@ def _versions(value: Any) -> str:
     return ", ".join(f"{key} {text}" for key, text in value.items()) if isinstance(value, Mapping) else str(value)
 
 
-def description(study: Study, _: Figures) -> dict[str, Any]:
+def description(study: Study) -> dict[str, Any]:
     """Tell when it was run, with which software."""
     cells, several = study.cells, {}
     for label, column in (("Versions", "versions"), ("Machine", "machine")):
@@ -41,7 +45,7 @@ def description(study: Study, _: Figures) -> dict[str, Any]:
     return {"factors": factors, "several": several, "times": (times.min(), times.max()) if len(times) else None}
 
 
-def progress(study: Study, _: Figures) -> dict[str, Any]:
+def progress(study: Study) -> dict[str, Any]:
     """Tell how many cells are finished."""
     rows = []
     for dataset in study.datasets:
@@ -58,7 +62,7 @@ def progress(study: Study, _: Figures) -> dict[str, Any]:
     return {"table": Table(["Data set", *study.methods], rows)}
 
 
-def failures(study: Study, _: Figures) -> dict[str, Any]:
+def failures(study: Study) -> dict[str, Any]:
     """List the cells that failed, with their errors."""
     failed = study.cells[study.cells["status"] == "failed"]
     rows = []
@@ -70,3 +74,50 @@ def failures(study: Study, _: Figures) -> dict[str, Any]:
         rows.append([cell["dataset"], *where, plain(cell["repeat"]), cell["method"], error])
     head = study.head("Data set", study.repeat, "Method", "Error")
     return {"table": Table(head, rows), "n": len(failed), "most": _MOST_ERRORS}
+
+
+def cost_figure(study: Study) -> dict[str, Any]:
+    """Draw time against mean rank."""
+    study.need_two()
+    shared = _shared_costs(study)
+    if shared.empty or not (shared["seconds"] > 0).any():
+        raise NotHere("No times were recorded in cells that all methods share.")
+    quality = pd.concat([part.overall for part in study.ranks.values()]).groupby("method")["rank"].mean()
+    points = pd.DataFrame({"seconds": shared.groupby("method")["seconds"].mean(), "quality": quality}).dropna()
+    labels = {"xlabel": "CPU seconds per fit (logarithmic)", "ylabel": "mean rank, 1 = best"}
+    figure = plots.cost_scatter(points, study.styles, **labels, best_low=True)
+    return {"picture": study.picture("cost", figure), "n": len(points)}
+
+
+def _shared_costs(study: Study) -> pd.DataFrame:
+    """Finished cells at the places (data set, level, repeat) where all methods finished one."""
+    done = study.cells[study.cells["status"] == "done"]
+    place = ["dataset", *study.factors, "repeat"]
+    methods = done["method"].nunique()
+    return done[done.groupby(place)["method"].transform("nunique") == methods] if len(done) else done
+
+
+def cost_tables(study: Study) -> dict[str, Any]:
+    """Tell time, memory and size, of each method and on each data set."""
+    done = study.cells[study.cells["status"] == "done"]
+    if done.empty:
+        raise NotHere("No cell finished.")
+    shared = _shared_costs(study)
+    used = (shared if len(shared) else done).copy()
+    used[list(COSTS)] = used[list(COSTS)].apply(pd.to_numeric, errors="coerce")
+    means: Any = used.groupby("method")[list(COSTS)].mean()
+    methods = [name for name in study.methods if name in means.index]
+    fastest = means["seconds"].min()
+    rows, by_dataset = [], []
+    for name in methods:
+        cells = [number(means.at[name, column], digits) for column, (_name, digits) in COSTS.items()]
+        times = means.at[name, "seconds"] / fastest if fastest > 0 else np.nan
+        rows.append([name, int((used["method"] == name).sum()), *cells, number(times, 1)])
+    head = ["Method", "Fits", *(label for label, _digits in COSTS.values()), "Time / fastest"]
+    for column, (label, digits) in COSTS.items():
+        wide: Any = used.groupby(["dataset", "method"])[column].mean().unstack("method")
+        if wide.notna().any(axis=None):
+            body = [[d, *(number(wide.at[d, m], digits) for m in methods)] for d in study.datasets if d in wide.index]
+            by_dataset.append((column, label, Table(["Data set", *methods], body)))
+    notes: list[str] = getattr(study.protocol, "cost_notes", list)()
+    return {"table": Table(head, rows), "shared": bool(len(shared)), "notes": notes, "by_dataset": by_dataset}

@@ -1,7 +1,6 @@
 """What the parts of the report share: the results with what is computed from them, and words for them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,22 +20,21 @@ ALPHA = 0.05
 LARGEST_SVG = 110_000
 MOST_PANELS = 48
 COSTS = {
-    "seconds": ("Fit, CPU s", 2),
-    "predict_seconds": ("Predict, CPU s", 3),
-    "peak_mib": ("Peak memory, MiB", 0),
-    "model_mb": ("Pickled model, MB", 2),
-    "n_layers": ("Layers", 1),
-}
+    "seconds": ("Fit, CPU s", 2), "predict_seconds": ("Predict, CPU s", 3), "peak_mib": ("Peak memory, MiB", 0),
+    "model_mb": ("Pickled model, MB", 2), "n_layers": ("Layers", 1),
+}  # fmt: skip
 
 
 class Study:
-    """Results with printed names of methods, and what several sections compute from them."""
+    """Results with printed names of methods, and what several sections compute from them.
 
-    def __init__(self, results: Any) -> None:
-        self.results, self.protocol = results, results.protocol
+    `published` are figures to compare with (None: those of the protocol), `folder` is where files of plots go, if any.
+    """
+
+    def __init__(self, results: Any, published: pd.DataFrame | None = None, folder: Path | None = None) -> None:
+        self.results, self.protocol, self.published, self.folder = results, results.protocol, published, folder
         self.factors = [str(name) for name in self.protocol.factors]
         self.repeat = str(getattr(self.protocol, "repeat_name", "") or "repeat")
-        self._wide: dict[tuple[str, tuple[Any, ...]], pd.DataFrame] = {}
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -128,12 +126,14 @@ class Study:
         mean = pd.concat(parts).groupby("method")["rank"].mean()
         return sorted(self.methods, key=lambda name: (mean.get(name, np.inf), self.methods.index(name)))
 
-    def wide(self, measure: str, level: tuple[Any, ...]) -> pd.DataFrame:
-        """Data sets x methods of a measure at a level."""
-        key = (measure, level)
-        if key not in self._wide:
-            self._wide[key] = dataset_means(self.blocks[measure].scores, measure, **dict(zip(self.factors, level)))
-        return self._wide[key]
+    @cached_property
+    def wide(self) -> dict[tuple[str, tuple[Any, ...]], pd.DataFrame]:
+        """Data sets x methods of each measure at each level."""
+        return {
+            (measure, level): dataset_means(blocks.scores, measure, **dict(zip(self.factors, level)))
+            for measure, blocks in self.blocks.items()
+            for level in self.levels
+        }
 
     def pooled(self, measure: str) -> pd.DataFrame:
         """Data sets by methods: means over repeats, then over levels."""
@@ -145,7 +145,7 @@ class Study:
     def places(self, measure: str) -> Iterator[tuple[list[str], pd.DataFrame, pd.DataFrame]]:
         """Each level, and all together if there are several: its words, data sets x methods, Wilcoxon's tests."""
         for level in self.levels:
-            yield list(map(plain, level)), self.wide(measure, level), self.tests[measure, level]
+            yield list(map(plain, level)), self.wide[measure, level], self.tests[measure, level]
         if len(self.levels) > 1:
             yield ["all"] * len(self.factors), self.pooled(measure), self.tests[measure, None]
 
@@ -168,22 +168,17 @@ class Study:
     @cached_property
     def tests(self) -> dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame]:
         """Wilcoxon's tests per measure and level; the level None is all of them pooled."""
-        found: dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame] = {}
-        for measure in self.measures:
-            for level in self.levels:
-                found[measure, level] = wilcoxon_pairs(self.wide(measure, level))
-            found[measure, None] = wilcoxon_pairs(self.pooled(measure))
-        return found
+        pooled = {(measure, None): self.pooled(measure) for measure in self.measures}
+        return {place: wilcoxon_pairs(wide) for place, wide in (self.wide | pooled).items()}
 
-
-@dataclass(frozen=True)
-class Figures:
-    """Makes pictures of figures, and files of them if there is a folder."""
-
-    folder: Path | None
+    def at(self, frame: pd.DataFrame, level: tuple[Any, ...]) -> pd.DataFrame:
+        """Rows at a level."""
+        for name, value in zip(self.factors, level):
+            frame = frame[frame[name] == value]
+        return frame
 
     def picture(self, name: str, figure: Figure, *, png: bool = False, dpi: int = 120) -> Picture:
-        """Return a figure for the page: as SVG if that is not too long, else as PNG."""
+        """Return a figure for the page, as SVG if that is not too long, else as PNG; write its files."""
         svg = to_svg(figure) if self.folder is not None or not png else ""
         if self.folder is not None:
             write_whole(self.folder / f"{slug(name)}.svg", svg.encode())
@@ -195,16 +190,3 @@ class Figures:
 def plain(value: Any) -> str:
     """A level without needless digits."""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def at(frame: pd.DataFrame, factors: Sequence[str], level: tuple[Any, ...]) -> pd.DataFrame:
-    """Rows at a level."""
-    mask = pd.Series(True, index=frame.index)
-    for name, value in zip(factors, level):
-        mask &= frame[name] == value
-    return frame[mask]
-
-
-def key_of(row: Mapping[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
-    """Return the values of some columns."""
-    return tuple(row[key] for key in keys)

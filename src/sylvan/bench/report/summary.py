@@ -8,20 +8,20 @@ import numpy as np
 import pandas as pd
 
 from sylvan.bench import plots
-from sylvan.bench.report.study import ALPHA, MOST_PANELS, Figures, Study, at, plain
+from sylvan.bench.report.study import ALPHA, MOST_PANELS, Study, plain
 from sylvan.bench.statistics import bonferroni_dunn, cliques, critical_difference, friedman, greater_is_better, paired_t
 from sylvan.pages.page import Cell, Table, number
 from sylvan.pages.words import DASH, MINUS, fixed, rows_of
 from sylvan.plotting.style import arrow
 
 
-def rank_table(study: Study, _: Figures) -> dict[str, Any]:
+def rank_table(study: Study) -> dict[str, Any]:
     """Tell average ranks."""
     study.need_two()
     rows = []
     for measure, part in study.ranks.items():
         for level in study.levels:
-            here = at(part.overall, study.factors, level).set_index("method")["rank"]
+            here = study.at(part.overall, level).set_index("method")["rank"]
             if len(here):
                 rows.append([arrow(measure), *map(plain, level), *_ranked(here, study.order)])
         if len(study.levels) > 1:
@@ -36,23 +36,23 @@ def _ranked(values: pd.Series, methods: Sequence[str]) -> list[Cell]:
     return [number(value, 2, "best" if round(value, 9) == best else "") for value in cells]
 
 
-def boxes(study: Study, figures: Figures) -> dict[str, Any]:
+def boxes(study: Study) -> dict[str, Any]:
     """Draw percentile ranks, as in Figure 1 of the CaFE paper."""
     study.need_two()
     levels = study.levels if len(study.levels) * len(study.ranks) <= MOST_PANELS else []
     panels = []
     for measure, part in study.ranks.items():
         for level in levels:
-            here = at(part.by_dataset, study.factors, level)
+            here = study.at(part.by_dataset, level)
             if len(here):
                 title = " | ".join(filter(None, [arrow(measure), study.level_name(level)]))
-                panels.append(_panel(title, here, study.wide(measure, level), study.tests[measure, level], measure))
+                panels.append(_panel(title, here, study.wide[measure, level], study.tests[measure, level], measure))
         if not levels:
             wide, tests = study.pooled(measure), study.tests[measure, None]
             panels.append(_panel(arrow(measure), part.by_dataset, wide, tests, measure))
     columns = len(levels) if 1 < len(levels) <= 5 else 4
     figure = plots.percentile_boxes(panels, study.order, study.styles, columns=columns)
-    picture = figures.picture("percentile-ranks", figure, png=True)
+    picture = study.picture("percentile-ranks", figure, png=True)
     return {"picture": picture, "n_panels": len(panels), "pooled": not levels}
 
 
@@ -85,7 +85,7 @@ def _cliques(group: set[str], more: set[str], done: set[str], friends: Mapping[s
         more, done = more - {name}, done | {name}
 
 
-def diagrams(study: Study, figures: Figures) -> dict[str, Any]:
+def diagrams(study: Study) -> dict[str, Any]:
     """Draw critical-difference diagrams."""
     study.need_two()
     found, too_few = [], []
@@ -100,11 +100,11 @@ def diagrams(study: Study, figures: Figures) -> dict[str, Any]:
         figure = plots.rank_diagram(ranked, study.styles, difference=difference, groups=groups, title=arrow(measure))
         best = min(ranked, key=lambda name: ranked[name])
         facts = {"measure": measure, "n": test.n_datasets, "difference": difference, "best": best, "rank": ranked[best]}
-        found.append(facts | {"picture": figures.picture(f"cd-{measure}", figure)})
+        found.append(facts | {"picture": study.picture(f"cd-{measure}", figure)})
     return {"diagrams": found, "too_few": too_few}
 
 
-def friedman_table(study: Study, _: Figures) -> dict[str, Any]:
+def friedman_table(study: Study) -> dict[str, Any]:
     """Tell Friedman's tests."""
     study.need_two()
     rows: list[list[Any]] = []
@@ -124,7 +124,7 @@ def _p_cell(p: float, kind: str = "", sign: str = "") -> Cell:
     return Cell(sign + text, f"number {kind or ('good' if p < ALPHA else '')}".strip())
 
 
-def wilcoxon_tables(study: Study, _: Figures) -> dict[str, Any]:
+def wilcoxon_tables(study: Study) -> dict[str, Any]:
     """Tell Wilcoxon's tests of all pairs."""
     study.need_two()
     rows, pairs = [], []
@@ -162,7 +162,7 @@ def _p_matrix(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list
     return rows
 
 
-def control_tables(study: Study, _: Figures) -> dict[str, Any]:
+def control_tables(study: Study) -> dict[str, Any]:
     """Only where the protocol has a control, as the paper on pairs has."""
     if str(study.protocol.name) != "D" and "sdf" not in study.names:
         return {"controls": [], "too_few": []}
