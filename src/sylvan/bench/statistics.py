@@ -3,10 +3,8 @@
 *scores* is long, one row per finished cell: `dataset`, `repeat` (fold or repetition, shared by all methods), `method`,
 `measure`, `value`; every other column is a factor (such as `ilr`). *wide*, as `dataset_means` makes it, has one row per
 data set and one column per method, for one measure and one value of each factor. Data sets with a NaN are left out,
-unless a function says otherwise. `greater_is_better` is the direction of the values, `alpha` the level of a test.
-
-Tests of *wide* take data sets as the units, as J. Demšar advises (JMLR 7, 2006). Values that differ only after 12
-decimals are tied.
+unless a function says otherwise; values that differ only after 12 decimals are tied. `greater_is_better` is the
+direction of the values, `alpha` the level of a test. Data sets are the units, as J. Demšar advises (JMLR 7, 2006).
 
 Examples
 --------
@@ -21,9 +19,8 @@ Examples
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -81,8 +78,7 @@ def dataset_means(scores: pd.DataFrame, measure: str, **factors: Any) -> pd.Data
     return values
 
 
-@dataclass(frozen=True)
-class Ranks:
+class Ranks(NamedTuple):
     """Ranks of methods (1 = best) and percentile ranks (100 = best); `n_dropped` blocks lacked the value of a method.
 
     `by_dataset` has means over repeats (`n` is their number), `overall` means of these over data sets.
@@ -96,14 +92,10 @@ class Ranks:
 def ranks(scores: pd.DataFrame) -> Ranks:
     """Rank methods within each repeat, average over repeats, then over data sets.
 
-    Ties share the mean of their ranks. The percentile rank is, as in Figure 1 of [1]_, the percentage of other
-    methods that are outperformed: `100 (k - rank) / (k - 1)` of k methods, so that a tie counts half. Blocks without a
-    value of every method are left out.
-
-    References
-    ----------
-    .. [1] P. Ilidio, R. Cerri, C. Vens, F. K. Nakano, "Deep forests with tree-embeddings and label imputation for
-       weak-label learning", IJCNN 2024.
+    Ties share the mean of their ranks. The percentile rank is the percentage of other methods that are outperformed,
+    `100 (k - rank) / (k - 1)` of k methods, so that a tie counts half (Figure 1 of P. Ilidio, R. Cerri, C. Vens and
+    F. K. Nakano, Deep forests with tree-embeddings and label imputation for weak-label learning, IJCNN 2024). Blocks
+    without a value of every method are left out.
     """
     by_dataset = dataset_ranks(scores)
     overall = average_ranks(by_dataset, [*factors_of(scores), "measure", "method"])
@@ -113,17 +105,13 @@ def ranks(scores: pd.DataFrame) -> Ranks:
 def bold_cells(scores: pd.DataFrame, alpha: float = 0.05, *, test_train_ratio: float = 0.25) -> pd.DataFrame:
     """Per data set, factors and measure: the best method and those not significantly worse, over shared repeats.
 
-    The test is the two-sided corrected resampled t-test [1]_ against the best: training sets of folds and of random
-    splits overlap, so the plain paired t-test (`test_train_ratio=0`) sees differences too often. The ratio is test rows
-    / training rows: 1/4 for 5 folds, 3/7 for splits of 70 to 30. The correction is a rule of thumb, and p values are
-    not adjusted for the number of methods: a help for the eye.
+    The test is the two-sided corrected resampled t-test against the best (C. Nadeau and Y. Bengio, Inference for the
+    generalization error, Machine Learning 52, 2003): training sets of folds and of random splits overlap, so the plain
+    paired t-test (`test_train_ratio=0`) sees differences too often. The ratio is test rows / training rows: 1/4 for 5
+    folds, 3/7 for splits of 70 to 30. p values are not adjusted for the number of methods: a help for the eye.
 
     The table has dataset, factors, measure, method, mean, n (repeats in which all methods of the cell have a value),
     best, p (against the best; 1 for the best itself; NaN with fewer than two shared repeats), bold (best, p >= alpha).
-
-    References
-    ----------
-    .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
     """
     keys = ["dataset", *factors_of(scores), "measure"]
     parts = []
@@ -148,8 +136,7 @@ def _against_best(values: pd.DataFrame, upwards: bool, ratio: float) -> pd.DataF
     return table.assign(best=best.to_numpy(), p=p)
 
 
-@dataclass(frozen=True)
-class Friedman:
+class Friedman(NamedTuple):
     """Chi-squared (k - 1 degrees of freedom), and Iman and Davenport's F (k - 1 and (k - 1)(N - 1)), less conservative.
 
     k is the number of methods, N that of data sets with a value of every method. `reason` says why numbers are NaN.
@@ -176,7 +163,7 @@ def friedman(wide: pd.DataFrame, *, greater_is_better: bool, correct_ties: bool 
     average, (n, k) = ranked.mean(), ranked.shape
     reason = f"needs at least 3 methods, got {k}" if k < 3 else f"needs at least 2 data sets, got {n}" if n < 2 else ""
     if reason:
-        return Friedman(np.nan, np.nan, np.nan, np.nan, average, n, k, reason)
+        return Friedman(*[np.nan] * 4, average, n, k, reason)
     # Sum of squared deviations of the ranks, relative to that of 1..k in every row.
     spread = float(((ranked - (k + 1) / 2) ** 2).to_numpy().sum()) * 12 / (n * k * (k**2 - 1))
     chi2 = float(stats.friedmanchisquare(*ranked.to_numpy().T).statistic) if spread > 0 else 0.0
@@ -190,10 +177,10 @@ def friedman(wide: pd.DataFrame, *, greater_is_better: bool, correct_ties: bool 
 def wilcoxon_pairs(wide: pd.DataFrame, *, zero_method: Literal["zsplit", "wilcox"] = "zsplit") -> pd.DataFrame:
     """Wilcoxon's signed-rank test for all pairs of methods, paired by data set, with Benjamini-Hochberg.
 
-    p values are two-sided and exact whatever the ties: the share of the 2**m ways to sign the m non-zero
-    differences that are at least as uneven. (scipy is exact without ties only, or for few data sets.) Each pair uses
-    the data sets where both have a value. Zero differences are ranked and their ranks split evenly ("zsplit"), or
-    dropped before ranking ("wilcox"); Demšar splits them, and drops one if their number is odd.
+    p values are two-sided and exact whatever the ties (scipy's are not): the share of the 2**m ways to sign the m
+    non-zero differences that are at least as uneven. Each pair uses the data sets where both have a value. Zero
+    differences are ranked and their ranks split evenly ("zsplit"; Demšar drops one if their number is odd), or dropped
+    before ranking ("wilcox").
 
     The table has method_a, method_b, n (pairs), mean_difference (a - b), statistic (the smaller rank sum), effect (rank
     sum for a less that for b, relative to their sum; -1 to 1, positive where a has the greater values), p, p_adjusted
@@ -257,8 +244,7 @@ def not_significantly_worse(wide: pd.DataFrame, alpha: float = 0.05, *, greater_
     return [method for method in complete.columns if method in best or not best <= worse[method]]
 
 
-@dataclass(frozen=True)
-class PairedT:
+class PairedT(NamedTuple):
     """Student's t with its two-sided p, and the mean of a - b with its interval; `reason` says why they are NaN."""
 
     statistic: float
@@ -314,8 +300,7 @@ def critical_difference(
     return float(quantile * _rank_error(n_methods, n_datasets))
 
 
-@dataclass(frozen=True)
-class BonferroniDunn:
+class BonferroniDunn(NamedTuple):
     """Average ranks held against that of `control`.
 
     `table` has one row per other method: method, average_rank, difference (its rank less the control's: positive where

@@ -82,11 +82,9 @@ def cost_figure(study: Study) -> dict[str, Any]:
     shared = _shared_costs(study)
     if shared.empty or not (shared["seconds"] > 0).any():
         raise NotHere("No times were recorded in cells that all methods share.")
-    quality = pd.concat([part.overall for part in study.ranks.values()]).groupby("method")["rank"].mean()
-    points = pd.DataFrame({"seconds": shared.groupby("method")["seconds"].mean(), "quality": quality}).dropna()
-    labels = {"xlabel": "CPU seconds per fit (logarithmic)", "ylabel": "mean rank, 1 = best"}
-    figure = plots.cost_scatter(points, study.styles, **labels, best_low=True)
-    return {"picture": study.picture("cost", figure), "n": len(points)}
+    seconds = shared.groupby("method")["seconds"].mean()
+    points = pd.DataFrame({"seconds": seconds, "rank": study.mean_ranks}).dropna()
+    return {"picture": study.picture("cost", plots.cost_scatter(points, study.styles)), "n": len(points)}
 
 
 def _shared_costs(study: Study) -> pd.DataFrame:

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sylvan.bench.plots import Style, method_styles, to_png, to_svg
 from sylvan.bench.statistics import CompleteBlocks, Ranks, complete_blocks, dataset_means, ranks, wilcoxon_pairs
 from sylvan.measures import measure_name
 from sylvan.pages.page import Picture, write_whole
 from sylvan.pages.words import NotHere, slug
+from sylvan.plotting.style import Style, method_styles, to_png, to_svg
 
 ALPHA = 0.05
 # Larger pictures are smaller as PNG.
@@ -119,12 +119,14 @@ class Study:
 
     @cached_property
     def order(self) -> list[str]:
-        """Methods from best to worst by mean rank over all measures and levels: the order of all plots."""
-        parts = [part.overall for part in self.ranks.values()]
-        if not parts:
-            return self.methods
-        mean = pd.concat(parts).groupby("method")["rank"].mean()
+        """Methods from best to worst by mean rank: the order of all plots."""
+        mean: Any = self.mean_ranks if self.ranks else {}
         return sorted(self.methods, key=lambda name: (mean.get(name, np.inf), self.methods.index(name)))
+
+    @cached_property
+    def mean_ranks(self) -> pd.Series:
+        """Mean rank of each method over all measures and levels."""
+        return pd.concat([part.overall for part in self.ranks.values()]).groupby("method")["rank"].mean()
 
     @cached_property
     def wide(self) -> dict[tuple[str, tuple[Any, ...]], pd.DataFrame]:
