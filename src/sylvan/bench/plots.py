@@ -182,7 +182,8 @@ def cost_scatter(points: pd.DataFrame, styles: Styles) -> Figure:
         ax.set_xscale("log")
         ax.grid(which="major", **GRID)
         for name, seconds, rank in zip(points.index, points["seconds"], points["rank"]):
-            ax.plot(seconds, rank, "", marker=styles[name].marker, color=styles[name].colour, markersize=8)
+            style = styles[name]
+            ax.plot(seconds, rank, linestyle="", marker=style.marker, color=style.colour, markersize=8)
         if len(points):  # room for names at the right, and limits that one point alone can have too
             low, high = points["seconds"].min(), points["seconds"].max()
             reach = max(np.log10(high / low), 0.6)

@@ -163,7 +163,7 @@ def friedman(wide: pd.DataFrame, *, greater_is_better: bool, correct_ties: bool 
     average, (n, k) = ranked.mean(), ranked.shape
     reason = f"needs at least 3 methods, got {k}" if k < 3 else f"needs at least 2 data sets, got {n}" if n < 2 else ""
     if reason:
-        return Friedman(*[np.nan] * 4, average, n, k, reason)
+        return Friedman(np.nan, np.nan, np.nan, np.nan, average, n, k, reason)
     # Sum of squared deviations of the ranks, relative to that of 1..k in every row.
     spread = float(((ranked - (k + 1) / 2) ** 2).to_numpy().sum()) * 12 / (n * k * (k**2 - 1))
     chi2 = float(stats.friedmanchisquare(*ranked.to_numpy().T).statistic) if spread > 0 else 0.0

@@ -23,7 +23,7 @@ def warnings(study: Study) -> dict[str, Any]:
         "without": [name for name in study.methods if name not in set(study.scores["method"])],
         "dropped": sum(blocks.n_dropped for blocks in study.blocks.values()),
         "kept": sum(blocks.n_kept for blocks in study.blocks.values()),
-        "n_datasets": max((len(study.pooled(name)) for name in study.measures), default=0),
+        "n_datasets": max((len(study.wide[name, None]) for name in study.measures), default=0),
         "several_versions": versions > 1,
     }
 

@@ -1,6 +1,5 @@
 """What the parts of the report share: the results with what is computed from them, and words for them."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from sylvan.pages.words import NotHere, slug
 from sylvan.plotting.style import Style, method_styles, to_png, to_svg
 
 ALPHA = 0.05
+Level = tuple[Any, ...] | None  # of the factors; None: all levels together
 # Larger pictures are smaller as PNG.
 LARGEST_SVG = 110_000
 MOST_PANELS = 48
@@ -129,31 +129,27 @@ class Study:
         return pd.concat([part.overall for part in self.ranks.values()]).groupby("method")["rank"].mean()
 
     @cached_property
-    def wide(self) -> dict[tuple[str, tuple[Any, ...]], pd.DataFrame]:
-        """Data sets x methods of each measure at each level."""
-        return {
-            (measure, level): dataset_means(blocks.scores, measure, **dict(zip(self.factors, level)))
-            for measure, blocks in self.blocks.items()
-            for level in self.levels
-        }
+    def wide(self) -> dict[tuple[str, Level], pd.DataFrame]:
+        """Data sets x methods of each measure at each level; at None, of means over repeats and then over levels."""
+        found: dict[tuple[str, Level], pd.DataFrame] = {}
+        for measure, blocks in self.blocks.items():
+            rows = blocks.scores
+            for level in self.levels:
+                found[measure, level] = dataset_means(rows, measure, **dict(zip(self.factors, level)))
+            means = rows.groupby(["dataset", *self.factors, "method"], sort=False)["value"].mean()
+            pooled: Any = means.groupby(["dataset", "method"], sort=False).mean().unstack("method")
+            found[measure, None] = pooled.reindex(columns=list(blocks.methods))
+        return found
 
-    def pooled(self, measure: str) -> pd.DataFrame:
-        """Data sets by methods: means over repeats, then over levels."""
-        rows = self.blocks[measure].scores
-        means = rows.groupby(["dataset", *self.factors, "method"], sort=False)["value"].mean()
-        wide = means.groupby(["dataset", "method"], sort=False).mean().unstack("method")
-        return wide.reindex(columns=list(self.blocks[measure].methods))
+    @cached_property
+    def places(self) -> dict[Level, list[str]]:
+        """Words of each level, and of None, all together, if there are several."""
+        words: dict[Level, list[str]] = {level: list(map(plain, level)) for level in self.levels}
+        return words | ({None: ["all"] * len(self.factors)} if len(words) > 1 else {})
 
-    def places(self, measure: str) -> Iterator[tuple[list[str], pd.DataFrame, pd.DataFrame]]:
-        """Each level, and all together if there are several: its words, data sets x methods, Wilcoxon's tests."""
-        for level in self.levels:
-            yield list(map(plain, level)), self.wide[measure, level], self.tests[measure, level]
-        if len(self.levels) > 1:
-            yield ["all"] * len(self.factors), self.pooled(measure), self.tests[measure, None]
-
-    def level_name(self, level: tuple[Any, ...]) -> str:
+    def level_name(self, level: Level) -> str:
         """Levels of the factors in words, of those that have several."""
-        several = [(name, value) for name, value in zip(self.factors, level) if self.scores[name].nunique() > 1]
+        several = [(name, value) for name, value in zip(self.factors, level or ()) if self.scores[name].nunique() > 1]
         return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in several)
 
     def head(self, first: str, *columns: str) -> list[str]:
@@ -168,14 +164,13 @@ class Study:
             raise NotHere("Only one method has scores: there is nothing to rank.")
 
     @cached_property
-    def tests(self) -> dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame]:
-        """Wilcoxon's tests per measure and level; the level None is all of them pooled."""
-        pooled = {(measure, None): self.pooled(measure) for measure in self.measures}
-        return {place: wilcoxon_pairs(wide) for place, wide in (self.wide | pooled).items()}
+    def tests(self) -> dict[tuple[str, Level], pd.DataFrame]:
+        """Wilcoxon's tests of each measure at each level, and at None."""
+        return {place: wilcoxon_pairs(wide) for place, wide in self.wide.items()}
 
-    def at(self, frame: pd.DataFrame, level: tuple[Any, ...]) -> pd.DataFrame:
-        """Rows at a level."""
-        for name, value in zip(self.factors, level):
+    def at(self, frame: pd.DataFrame, level: Level) -> pd.DataFrame:
+        """Rows at a level; all at None."""
+        for name, value in zip(self.factors, level or ()):
             frame = frame[frame[name] == value]
         return frame
 
