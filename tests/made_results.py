@@ -52,10 +52,12 @@ def make_results(
         text='title = "A <comparison>"', datasets=tuple(datasets),
         method_names=dict(names or {method: method.upper() for method in methods}),
     )  # fmt: skip
+    table = pd.DataFrame(cells, columns=None if cells else [*columns[:-1], "target", "status", "error"])
     return SimpleNamespace(
         protocol=protocol,
         scores=pd.DataFrame(scores, columns=[*columns, "value"]),
         layers=pd.DataFrame(stages, columns=[*columns, "layer", "value"]),
-        cells=pd.DataFrame(cells),
+        cells=table,
+        planned=table[[*columns[:-1], "target", "status"]],
         command="sylvan bench made --out results.db",
     )

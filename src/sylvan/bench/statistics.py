@@ -235,13 +235,12 @@ def not_significantly_worse(wide: pd.DataFrame, alpha: float = 0.05, *, greater_
     sign = 1 if greater_is_better else -1
     means = (sign * complete.mean()).round(DECIMALS)
     best = set(means.index[means == means.max()])
-    worse: dict[str, set[str]] = {method: set() for method in complete.columns}
     pairs = wilcoxon_pairs(complete)
     pairs = pairs[pairs["p_adjusted"] < alpha]
+    wins = set()  # the winner and the loser of each pair that differs
     for a, b, effect in zip(pairs["method_a"], pairs["method_b"], pairs["effect"]):
-        winner, loser = (a, b) if sign * effect > 0 else (b, a)
-        worse[loser].add(winner)
-    return [method for method in complete.columns if method in best or not best <= worse[method]]
+        wins.add((a, b) if sign * effect > 0 else (b, a))
+    return [name for name in complete.columns if name in best or not all((winner, name) in wins for winner in best)]
 
 
 class PairedT(NamedTuple):

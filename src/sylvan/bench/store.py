@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +22,26 @@ except ImportError:  # Windows
 
 _FORMAT = "1"
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS cells (
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE cells (
     id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, factors TEXT NOT NULL, repeat INTEGER NOT NULL, method TEXT NOT NULL,
     target TEXT NOT NULL, definition TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'planned', error TEXT, warnings TEXT,
     seconds REAL, predict_seconds REAL, wall_seconds REAL, peak_mib REAL, model_mb REAL, n_layers INTEGER,
     finished TEXT, versions TEXT, machine TEXT, UNIQUE (dataset, factors, repeat, method, target)
 );
-CREATE TABLE IF NOT EXISTS datasets (
+CREATE TABLE datasets (
     name TEXT PRIMARY KEY, n_rows INTEGER, n_features INTEGER, n_labels INTEGER, fingerprint TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS scores (
-    cell INTEGER REFERENCES cells, measure TEXT, value REAL, PRIMARY KEY (cell, measure)
-);
-CREATE TABLE IF NOT EXISTS layers (
+CREATE TABLE scores (cell INTEGER REFERENCES cells, measure TEXT, value REAL, PRIMARY KEY (cell, measure));
+CREATE TABLE layers (
     cell INTEGER REFERENCES cells, layer INTEGER, measure TEXT, value REAL, PRIMARY KEY (cell, layer, measure)
 );
 """
 #: What an outcome says of a cell beside its scores.
-_COLUMNS = (
-    "status", "error", "warnings", "seconds", "predict_seconds", "wall_seconds", "peak_mib", "model_mb", "n_layers",
-    "finished",
-)  # fmt: skip
+_COLUMNS = [
+    part.name for part in fields(Outcome)
+    if part.name not in ("cell", "definition", "scores", "layers", "versions", "machine")
+]  # fmt: skip
 
 
 class Store:

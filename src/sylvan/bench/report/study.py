@@ -33,16 +33,14 @@ class Study:
 
     def __init__(self, results: Any, published: pd.DataFrame | None = None, folder: Path | None = None) -> None:
         self.results, self.protocol, self.published, self.folder = results, results.protocol, published, folder
-        self.factors = [str(name) for name in self.protocol.factors]
-        self.repeat = str(getattr(self.protocol, "repeat_name", "") or "repeat")
+        self.factors, self.repeat = list(self.protocol.factors), self.protocol.repeat_name
+        self.scores, self.layers = self._named(results.scores), self._named(results.layers)
+        self.cells, self.planned = self._named(results.cells), self._named(results.planned)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Printed names by id, made unique; ids that the protocol does not know come last."""
-        names = {str(key): str(name) for key, name in dict(self.protocol.method_names).items()}
-        for frame in (self.results.scores, self.results.cells):
-            for key in frame["method"].unique() if "method" in frame else ():
-                names.setdefault(str(key), str(key))
+        """Printed names by id, made unique."""
+        names = self.protocol.method_names
         twice = {name for name in names.values() if list(names.values()).count(name) > 1}
         return {key: f"{name} ({key})" if name in twice else name for key, name in names.items()}
 
@@ -51,34 +49,9 @@ class Study:
         """Colour and marker of each method."""
         return method_styles(list(self.names.values()))
 
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """Finite scores; an infinite one is no score either."""
-        return self._frame(self.results.scores, ["repeat", "method", "measure", "value"])
-
-    @cached_property
-    def layers(self) -> pd.DataFrame:
-        """Scores per layer, with printed names."""
-        return self._frame(self.results.layers, ["repeat", "method", "measure", "layer", "value"])
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """Finished and failed cells, with printed names."""
-        return self._frame(self.results.cells, ["repeat", "method", "target", "status", "error", *COSTS])
-
-    @cached_property
-    def planned(self) -> pd.DataFrame:
-        """All cells that were to be run."""
-        frame = getattr(self.results, "planned", None)
-        return self.cells if frame is None else self._frame(frame, ["repeat", "method", "target", "status"])
-
-    def _frame(self, frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-        """Missing columns are empty ones: a run in which all cells failed has tables without rows."""
-        wanted = ["dataset", *self.factors, *columns]
-        rest = [name for name in frame.columns if name not in wanted and columns[-1] != "value"]
-        frame = frame.reindex(columns=[*wanted, *rest])
-        names = frame["method"].map(lambda key: self.names.get(str(key), str(key)))
-        frame = frame.assign(dataset=frame["dataset"].map(str), method=names)
+    def _named(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table with printed names of methods, without scores that are not finite: an infinite one is none either."""
+        frame = frame.assign(method=frame["method"].map(self.names))
         return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float}) if "value" in frame else frame
 
     @cached_property
