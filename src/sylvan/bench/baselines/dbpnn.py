@@ -1,6 +1,7 @@
 """DBPNN: a deep back-propagation network that starts from restricted Boltzmann machines."""
 
 import warnings
+from contextlib import suppress
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -84,7 +85,12 @@ class DBPNN(LabelLearner):
             learning_rate_init=self.learning_rate, n_iter_no_change=self.max_iter + 1,
             random_state=int(rng.randint(2**31)),
         )  # fmt: skip
-        self.rbms_ = self._learn_machines(X, hidden, rng) if self.pretrain else []
+        self.rbms_: list[BernoulliRBM] = []
+        rows, options = X, {"learning_rate": self.rbm_learning_rate, "n_iter": self.rbm_iter}
+        for units in hidden if self.pretrain else ():  # each machine learns the hidden units of the one before
+            machine = BernoulliRBM(units, **options, random_state=int(rng.randint(2**31)))
+            rows = machine.fit_transform(rows)
+            self.rbms_.append(machine)
         if self.rbms_:
             _start_from(network, self.rbms_, X, outputs, rng)
         with warnings.catch_warnings():
@@ -94,10 +100,9 @@ class DBPNN(LabelLearner):
         self.n_iter_ = network.n_iter_
 
     def _check_parameters(self) -> tuple[int, ...]:
-        try:
+        hidden: tuple[int, ...] = ()
+        with suppress(TypeError, ValueError):
             hidden = tuple(check_integer("hidden", units, 1) for units in self.hidden)
-        except (TypeError, ValueError):
-            hidden = ()
         if not hidden:
             raise ValueError(f"hidden must be one or more integers of at least 1, got {self.hidden!r}.")
         check_choice("pretrain", self.pretrain, (True, False))
@@ -109,19 +114,9 @@ class DBPNN(LabelLearner):
         check_number("rbm_learning_rate", self.rbm_learning_rate, 0.0, open_low=True)
         check_integer("rbm_iter", self.rbm_iter, 1)
         if self.pretrain and self.activation != "logistic":
-            have = "activation='logistic', which Boltzmann machines have"
-            raise ValueError(f"pretrain=True needs {have}, got {self.activation!r}.")
+            need = "activation='logistic', which Boltzmann machines have"
+            raise ValueError(f"pretrain=True needs {need}, got {self.activation!r}.")
         return hidden
-
-    def _learn_machines(self, X: np.ndarray, hidden: tuple[int, ...], rng: np.random.RandomState) -> list[Any]:
-        """Return one Boltzmann machine for each layer, each trained on the hidden units of the one before."""
-        machines = []
-        for units in hidden:
-            seed = int(rng.randint(2**31))
-            machine = BernoulliRBM(units, learning_rate=self.rbm_learning_rate, n_iter=self.rbm_iter, random_state=seed)
-            X = machine.fit_transform(X)
-            machines.append(machine)
-        return machines
 
     def _label_proba(self, X: Any) -> np.ndarray:
         proba = self.network_.predict_proba(self._scaler.transform(dense(X)))

@@ -54,11 +54,10 @@ class MLkNN(LabelLearner):
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         n, n_labels = Y.shape
-        k = check_integer("k", self.k, 1)
+        self.k_ = min(check_integer("k", self.k, 1), n - 1)
         s = check_number("smoothing", self.smoothing, 0.0, open_low=True)
         if n < 2:
             raise ValueError(f"MLkNN needs neighbours: at least 2 rows, got n_samples={n}.")
-        self.k_ = min(k, n - 1)
         neighbours, _ = nearest_rows(X, X, self.k_, leave_out_self=True)
         counts = Y[neighbours].sum(axis=1)
         having = np.empty((2, n_labels, self.k_ + 1))

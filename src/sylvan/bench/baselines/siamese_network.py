@@ -41,7 +41,7 @@ class SiameseNetwork(PairLearner):
         Squared distance beyond which dissimilar pairs have no loss (the paper's tau). Of several ("auto": 1, 2, 5 and
         10), a network is trained with each, and the first with the highest AUROC for the held-out pairs is kept.
     optimizer : "sgd" or "adam", default="sgd"
-        "sgd" is plain stochastic gradient descent, as in the paper. "adam" learns faster.
+        "sgd" is plain stochastic gradient descent, as in the paper; "adam" learns faster.
     learning_rate, max_epochs, batch_size : float and ints, default=0.01, 200 and 32
         Size of steps, most passes through the pairs, and pairs per step, whose mean loss is descended.
     weight_decay : float, default=1e-4
@@ -53,8 +53,7 @@ class SiameseNetwork(PairLearner):
     preprocessor : array, table, callable or None, default=None
         The points, if pairs are given as row numbers; see `sylvan.SiameseDeepForest`.
     random_state : int, RandomState or None, default=None
-        The same number gives the same network on one machine. Training has one thread and leaves the random numbers
-        of numpy and PyTorch alone.
+        The same number gives the same network on one machine; the random numbers of numpy and PyTorch are left alone.
 
     Attributes
     ----------
@@ -134,12 +133,9 @@ class SiameseNetwork(PairLearner):
         self.threshold_ = best_threshold(distances[best], ~truth, "accuracy", None, None)
 
     def _check_margins(self) -> list[float]:
-        margins = self.margin
-        if isinstance(margins, str):
-            check_choice("margin", margins, ("auto",))
+        margins: Any = [self.margin] if isinstance(self.margin, Real) else self.margin
+        if isinstance(margins, str) and check_choice("margin", margins, ("auto",)):
             margins = _MARGINS
-        elif isinstance(margins, Real):
-            margins = [margins]
         if not isinstance(margins, (list, tuple, np.ndarray)) or not len(margins):
             raise ValueError(f'margin must be "auto", a number or a list of numbers, got {self.margin!r}.')
         margins = [check_number("margin", margin, 0.0, open_low=True) for margin in margins]
@@ -283,17 +279,12 @@ def train_networks(
     numbers are neither used nor changed.
     """
     torch = import_torch()
-    points, target, goal = (
-        torch.tensor(values, dtype=torch.float64, device="cpu")
-        for values in (pairs, dissimilar, np.reshape(margins, (-1, 1)))
-    )
+    given = (pairs, dissimilar, np.reshape(margins, (-1, 1)))
+    points, target, goal = (torch.tensor(values, dtype=torch.float64, device="cpu") for values in given)
     kept_out = torch.tensor(held_out, device="cpu")
     learned, judged = (points[~kept_out], target[~kept_out]), (points[kept_out], target[kept_out])
-    parameters = [
-        torch.tensor(np.tile(np.atleast_2d(part), (len(margins), 1, 1)), device="cpu", requires_grad=True)
-        for layer in weights
-        for part in layer
-    ]
+    start = [np.tile(np.atleast_2d(part), (len(margins), 1, 1)) for layer in weights for part in layer]
+    parameters = [torch.tensor(part, device="cpu", requires_grad=True) for part in start]
     kind = torch.optim.Adam if optimizer == "adam" else torch.optim.SGD
     descent = kind(parameters, lr=learning_rate, weight_decay=weight_decay)
 

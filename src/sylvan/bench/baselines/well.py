@@ -77,19 +77,13 @@ class WELL(_GraphOptions, BaseEstimator):
     sigma_ : scale of distances used
     n_features_in_, feature_names_in_ : as found in fit
 
-    Notes
-    -----
-    Labels are completed one by one: how the published method makes labels share their similarities is not known in
-    enough detail. The best cut is chosen among the completed labels, which include y itself and all ones.
-
     References
     ----------
-    Y.-Y. Sun, Y. Zhang and Z.-H. Zhou, Multi-label learning with weak label, AAAI 2010.
+    Y.-Y. Sun, Y. Zhang and Z.-H. Zhou, Multi-label learning with weak label, AAAI 2010. Labels are completed one by one
+    here: how the published method makes them share their similarities is not known in enough detail.
 
     Examples
     --------
-    One of two groups of rows has a recorded positive:
-
     >>> from sylvan.bench.baselines import WELL
     >>> X = [[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]]
     >>> Y = [[0], [1], [0], [0], [0], [0]]
@@ -108,10 +102,9 @@ class WELL(_GraphOptions, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any) -> "WELL":
-        """Complete labels.
+        """Complete labels: y is (n, n_labels) or (n,), 1 where a label was recorded, else 0 or NaN.
 
-        y is (n, n_labels) or (n,), 1 where a label was recorded, else 0 or NaN. Several classes in (n,) become one
-        label each and are left as they are: there is nothing to complete.
+        Several classes in (n,) become one label each and are left as they are.
         """
         forget(self)
         if y is None:
@@ -255,11 +248,9 @@ def cut_label(graph: Any, y: np.ndarray, f: np.ndarray, alpha: float) -> np.ndar
     """
     if not y.any():
         return y.copy()
-    n = len(y)
-    key = np.where(y, np.inf, f)
+    n, key = len(y), np.where(y, np.inf, f)
     order = np.argsort(-key, kind="stable")
-    place = np.empty(n, np.intp)
-    place[order] = np.arange(n)
+    place = np.argsort(order)
     degree = np.asarray(graph.sum(axis=1)).ravel()
     if sparse.issparse(graph):
         links = graph.tocoo()
@@ -269,8 +260,7 @@ def cut_label(graph: Any, y: np.ndarray, f: np.ndarray, alpha: float) -> np.ndar
         inside = np.where(place[None, :] < place[:, None], graph, 0.0).sum(axis=1)
     objective = alpha * np.cumsum((degree - 2.0 * inside)[order]) + np.arange(1, n + 1)
     ends = np.flatnonzero(np.append(key[order][:-1] > key[order][1:], True))
-    best = ends[np.argmin(objective[ends])]
-    return place <= best
+    return place <= ends[np.argmin(objective[ends])]
 
 
 def _choose_alpha(graph: Any, y: np.ndarray, beta: float, frequency: float) -> float:
