@@ -67,11 +67,12 @@ def run_cell(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> 
     pickled model.
     """
     machine = f"{platform.system()} {platform.machine()}"
+    seed = derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
     outcome = Outcome(cell, protocol.definition(cell), versions=_versions(), machine=machine)
     _warm_up(protocol, cell)
     began = time.perf_counter()
     _forget_peak()
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1), _seeded(_model_seed(protocol, cell)):
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1), _seeded(seed):
         warnings.simplefilter("default")
         try:
             _run(protocol, cell, outcome, fingerprint)
@@ -98,13 +99,10 @@ def _seeded(seed: int) -> Iterator[None]:
         np.random.set_state(states[1])  # noqa: NPY002
 
 
-def _model_seed(protocol: Protocol, cell: Cell) -> int:
-    return derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
-
-
 def _build(protocol: Protocol, cell: Cell) -> Any:
     context = dict(cell.factors) | {"measure": cell.target}
-    return build_method(protocol.methods[cell.method], cell.method, context, _model_seed(protocol, cell))
+    seed = derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
+    return build_method(protocol.methods[cell.method], cell.method, context, seed)
 
 
 _warm: set[str] = set()  # methods that this process has run

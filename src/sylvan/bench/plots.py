@@ -72,12 +72,8 @@ def _draw_boxes(ax: Axes, panel: Panel, methods: Sequence[str], styles: Styles) 
         ax.text(at, y, f"{values.mean():.0f}", fontsize=6.5, ha="center", va="center", zorder=5, bbox=white)
     if found:
         draw_boxes(ax, found, colours)
-    _draw_groups(ax, panel.groups, methods)
-
-
-def _draw_groups(ax: Axes, groups: Sequence[Sequence[str]], methods: Sequence[str]) -> None:
-    """More than six bars would say nothing: the largest groups are drawn."""
-    rows = [sorted(methods.index(name) for name in group if name in methods) for group in groups]
+    # More than six bars would say nothing: the largest groups are drawn.
+    rows = [sorted(methods.index(name) for name in group if name in methods) for group in panel.groups]
     rows = sorted((row for row in rows if len(row) > 1), key=lambda row: (-len(row), row))[:6]
     for i, row in enumerate(sorted(rows)):
         x = 109 + 7 * i
@@ -125,20 +121,15 @@ def rank_diagram(
         ax.set_xlim(1 - room, high + room)
         top, bottom = 3.2 if np.isfinite(difference) else 1.4, min(text.get_position()[1] for text in drawn["labels"])
         if np.isfinite(difference):
-            _draw_ruler(ax, high, difference, 2.1)
+            fits = difference <= high - 1  # else no two methods can differ: the ruler is cut, and says so
+            end = 1 + difference if fits else high
+            ax.plot([1, end], [2.1, 2.1], color="black", linewidth=1.1, marker="|", markevery=[0, 1] if fits else [0])
+            note = f"CD = {difference:.2f}{'' if fits else ' (longer than the axis)'}"
+            ax.text((1 + end) / 2, 2.1 + 0.2, note, ha="center", va="bottom", fontsize=8.5)
         ax.set_ylim(bottom - 0.7, top + (1.3 if title else 0))
         figure.set_size_inches(7.6, 0.24 * np.ptp(ax.get_ylim()))
         ax.text((1 + high) / 2, top + 0.2, shorten(title, 90, tail=0), ha="center", va="bottom", fontsize=10)
     return figure
-
-
-def _draw_ruler(ax: Axes, high: float, difference: float, y: float) -> None:
-    """A ruler longer than the axis is cut, and says so: no two methods can then differ."""
-    fits = difference <= high - 1
-    end = 1 + difference if fits else high
-    ax.plot([1, end], [y, y], color="black", linewidth=1.1, marker="|", markevery=[0, 1] if fits else [0])
-    note = "" if fits else " (longer than the axis)"
-    ax.text((1 + end) / 2, y + 0.2, f"CD = {difference:.2f}{note}", ha="center", va="bottom", fontsize=8.5)
 
 
 def lines(

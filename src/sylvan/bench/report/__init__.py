@@ -57,10 +57,10 @@ def write_report(
     study = Study(results, published, None if plots_dir is None else Path(plots_dir))
     if study.folder is not None:
         study.folder.mkdir(exist_ok=True)
-    title = str(getattr(study.protocol, "title", "") or "Comparison of methods")
+    title = study.protocol.title or "Comparison of methods"
     counts = {"method": study.methods, "data set": study.datasets, "measure": study.measures}
     sizes = [many(len(names), noun) for noun, names in counts.items()]
-    subtitle = ", ".join([f"Protocol {getattr(study.protocol, 'name', '?')}", *sizes])
+    subtitle = ", ".join([f"Protocol {study.protocol.name}", *sizes])
     known = {"study": study, "ALPHA": ALPHA, "arrow": arrow, "greater": greater_is_better}
     page = Page(f"{title}: report", subtitle, Path(__file__).parent / "templates", known)
     page.top = page.attempt("The warnings", "warnings.html", partial(warnings, study))

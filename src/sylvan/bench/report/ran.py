@@ -16,16 +16,15 @@ _MOST_ERRORS = 200
 
 def warnings(study: Study) -> dict[str, Any]:
     """Count what a reader must know before believing anything below."""
-    versions = study.cells["versions"].map(_versions).nunique() if "versions" in study.cells else 1
+    status = study.cells["status"]
     return {
-        "failed": int((study.cells["status"] == "failed").sum()),
-        "done": int((study.cells["status"] == "done").sum()),
+        "failed": int((status == "failed").sum()), "done": int((status == "done").sum()),
         "without": [name for name in study.methods if name not in set(study.scores["method"])],
         "dropped": sum(blocks.n_dropped for blocks in study.blocks.values()),
         "kept": sum(blocks.n_kept for blocks in study.blocks.values()),
         "n_datasets": max((len(study.wide[name, None]) for name in study.measures), default=0),
-        "several_versions": versions > 1,
-    }
+        "several_versions": study.cells["versions"].map(_versions).nunique() > 1,
+    }  # fmt: skip
 
 
 def _versions(value: Any) -> str:
@@ -36,11 +35,11 @@ def description(study: Study) -> dict[str, Any]:
     """Tell when it was run, with which software."""
     cells, several = study.cells, {}
     for label, column in (("Versions", "versions"), ("Machine", "machine")):
-        if column in cells and len(cells):
-            texts = cells[column].dropna().map(_versions).value_counts()
-            lines = [f"{text} ({many(count, 'cell')})" if len(texts) > 1 else text for text, count in texts.items()]
+        texts = cells[column].dropna().map(_versions).value_counts()
+        lines = [f"{text} ({many(count, 'cell')})" if len(texts) > 1 else text for text, count in texts.items()]
+        if len(cells):
             several[label] = lines or ["not recorded"]
-    times = cells["finished"].dropna().map(str) if "finished" in cells else cells["status"][:0]
+    times = cells["finished"].dropna().map(str)
     factors = {name: ", ".join(map(plain, dict.fromkeys(study.planned[name]))) for name in study.factors}
     return {"factors": factors, "several": several, "times": (times.min(), times.max()) if len(times) else None}
 
@@ -48,14 +47,13 @@ def description(study: Study) -> dict[str, Any]:
 def progress(study: Study) -> dict[str, Any]:
     """Tell how many cells are finished."""
     rows = []
+    planned = study.planned.groupby(["dataset", "method"]).size()
+    found = study.cells.groupby(["dataset", "method", "status"]).size()
     for dataset in study.datasets:
-        planned = study.planned.loc[study.planned["dataset"] == dataset, "method"]
-        cells = study.cells[study.cells["dataset"] == dataset]
         row: list[object] = [dataset]
         for method in study.methods:
-            status = cells.loc[cells["method"] == method, "status"]
-            done, failed = int((status == "done").sum()), int((status == "failed").sum())
-            count = max(int((planned == method).sum()), done + failed)
+            done, failed = (found.get((dataset, method, status), 0) for status in ("done", "failed"))
+            count = max(planned.get((dataset, method), 0), done + failed)
             kind = "bad" if failed else "" if done == count else "near"
             row.append(Cell(f"{done} / {count}" if count else DASH, f"number {kind}".strip()))
         rows.append(row)

@@ -43,13 +43,11 @@ def _score_rows(study: Study, measure: str, methods: Sequence[str]) -> list[list
 
 def _test_share(study: Study) -> float:
     """Test rows for each training row, which the test over repeats needs."""
-    split = dict(getattr(study.protocol, "split", {}))
-    if "folds" in str(split.get("kind")):
-        return 1 / max(int(study.protocol.repeats) - 1, 1)
-    if split.get("kind") == "pairs":
-        return 2 / 3
-    share = float(split.get("test_share", TEST_SHARE))
-    return share / (1 - share)
+    split = study.protocol.split
+    if "folds" in split["kind"]:
+        return 1 / max(study.protocol.repeats - 1, 1)
+    share = split.get("test_share", TEST_SHARE)
+    return 2 / 3 if split["kind"] == "pairs" else share / (1 - share)
 
 
 def _by_place(study: Study, methods: Sequence[str], cells: Mapping[Any, Cell]) -> list[list[object]]:
@@ -134,8 +132,8 @@ def layer_lines(study: Study) -> dict[str, Any]:
 
 
 def _layer_figure(study: Study, rows: pd.DataFrame) -> Figure:
-    found = {name: _layer_means(rows[rows["dataset"] == name], study.factors) for name in study.datasets}
-    panels = {name: wide for name, wide in found.items() if len(wide)}
+    there = [name for name in study.datasets if name in set(rows["dataset"])]
+    panels = {name: _layer_means(rows[rows["dataset"] == name], study.factors) for name in there}
     return plots.lines(panels, study.styles, xlabel="layer", columns=4, whole=True)
 
 
@@ -143,8 +141,6 @@ def _layer_means(rows: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
     """Layers by methods; runs that stopped earlier keep their last score, so that each mean is over the same runs."""
     keys = ["method", *factors, "repeat"]
     runs = rows.groupby([*keys, "layer"], sort=False)["value"].mean().unstack("layer").sort_index(axis=1)
-    if runs.empty:
-        return pd.DataFrame()
     last = rows.groupby("method")["layer"].max()
     means = runs.ffill(axis=1).groupby("method").mean().T
     return means.apply(lambda column: column.where(column.index <= last[column.name]))
@@ -162,8 +158,7 @@ def compared(study: Study) -> pd.DataFrame:
         raise NotHere(f"The published figures cannot be compared: {error}.") from None
     if cells.empty:
         raise NotHere("No cell of these results has a published counterpart.")
-    names = cells["method"].map(lambda key: study.names.get(str(key), str(key)))
-    return cells.assign(method=names, dataset=cells["dataset"].map(str))
+    return cells.assign(method=cells["method"].map(study.names))
 
 
 def published_tables(study: Study) -> dict[str, Any]:
