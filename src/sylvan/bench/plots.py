@@ -133,12 +133,7 @@ def rank_diagram(
 
 
 def lines(
-    panels: Mapping[str, pd.DataFrame],
-    styles: Styles,
-    *,
-    xlabel: str,
-    columns: int = 3,
-    whole: bool = False,
+    panels: Mapping[str, pd.DataFrame], styles: Styles, *, xlabel: str, columns: int = 3, whole: bool = False
 ) -> Figure:
     """Lines over a number, one panel per key (its title), one legend for all.
 

@@ -155,9 +155,8 @@ class Friedman(NamedTuple):
 def friedman(wide: pd.DataFrame, *, greater_is_better: bool, correct_ties: bool = True) -> Friedman:
     """Friedman's test that all methods rank alike, with Iman and Davenport's F.
 
-    The variance is corrected for ties; `correct_ties=False` is the formula of Demšar's article. With fewer than 3
-    methods or 2 data sets the numbers are NaN and `reason` says why. If all methods tie on all data sets the statistics
-    are 0 and p is 1.
+    The variance is corrected for ties; `correct_ties=False` is the formula of Demšar's article. It needs 3 methods and
+    2 data sets. If all methods tie on all data sets the statistics are 0 and p is 1.
     """
     ranked = _ranked(wide, greater_is_better)
     average, (n, k) = ranked.mean(), ranked.shape
@@ -261,8 +260,7 @@ def paired_t(wide: pd.DataFrame, a: str, b: str, *, confidence: float = 0.95) ->
     Differences that are all equal give p = 0, all zero p = 1; fewer than two pairs NaN with a reason.
     """
     difference = _differences(wide, a, b)
-    n = len(difference)
-    mean = float(difference.mean()) if n else np.nan
+    n, mean = len(difference), float(difference.mean()) if len(difference) else np.nan
     if n < 2:
         return PairedT(np.nan, np.nan, mean, np.nan, np.nan, n, f"needs at least 2 data sets, got {n}")
     half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * stats.sem(difference))
@@ -330,10 +328,7 @@ def bonferroni_dunn(
 
 
 def cliques(average_ranks: Mapping[str, float] | pd.Series, cd: float) -> list[tuple[str, ...]]:
-    """Maximal groups of methods whose average ranks differ by less than the critical difference.
-
-    Groups of two or more, best rank first: the bars of a critical-difference diagram.
-    """
+    """Maximal groups of two or more methods whose average ranks differ by less than the critical difference, best first."""
     ordered = pd.Series(dict(average_ranks), dtype=float).sort_values(kind="stable")
     stops = [int((ordered - value < cd).sum()) for value in ordered]  # where the group that starts here ends
     starts = [i for i, stop in enumerate(stops) if stop - i > 1 and (i == 0 or stop > stops[i - 1])]

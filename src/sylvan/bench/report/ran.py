@@ -88,17 +88,15 @@ def cost_figure(study: Study) -> dict[str, Any]:
 def _shared_costs(study: Study) -> pd.DataFrame:
     """Finished cells at the places (data set, level, repeat) where all methods finished one."""
     done = study.cells[study.cells["status"] == "done"]
-    place = ["dataset", *study.factors, "repeat"]
-    methods = done["method"].nunique()
-    return done[done.groupby(place)["method"].transform("nunique") == methods] if len(done) else done
+    methods = done.groupby(["dataset", *study.factors, "repeat"])["method"].transform("nunique")
+    return done[methods == done["method"].nunique()]
 
 
 def cost_tables(study: Study) -> dict[str, Any]:
     """Tell time, memory and size, of each method and on each data set."""
-    done = study.cells[study.cells["status"] == "done"]
+    done, shared = study.cells[study.cells["status"] == "done"], _shared_costs(study)
     if done.empty:
         raise NotHere("No cell finished.")
-    shared = _shared_costs(study)
     used = (shared if len(shared) else done).copy()
     used[list(COSTS)] = used[list(COSTS)].apply(pd.to_numeric, errors="coerce")
     means: Any = used.groupby("method")[list(COSTS)].mean()
@@ -115,5 +113,5 @@ def cost_tables(study: Study) -> dict[str, Any]:
         if wide.notna().any(axis=None):
             body = [[d, *(number(wide.at[d, m], digits) for m in methods)] for d in study.datasets if d in wide.index]
             by_dataset.append((column, label, Table(["Data set", *methods], body)))
-    notes: list[str] = getattr(study.protocol, "cost_notes", list)()
-    return {"table": Table(head, rows), "shared": bool(len(shared)), "notes": notes, "by_dataset": by_dataset}
+    facts = {"shared": bool(len(shared)), "notes": study.protocol.cost_notes(), "by_dataset": by_dataset}
+    return facts | {"table": Table(head, rows)}

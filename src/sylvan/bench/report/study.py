@@ -57,20 +57,17 @@ class Study:
     @cached_property
     def methods(self) -> list[str]:
         """Printed names, in the order of the protocol."""
-        seen = set(self.scores["method"]) | set(self.planned["method"]) | set(self.cells["method"])
-        return [name for name in self.names.values() if name in seen]
+        return [name for name in self.names.values() if name in set(self.planned["method"])]
 
     @cached_property
     def measures(self) -> list[str]:
         """Measures with scores."""
-        seen = list(self.scores["measure"].unique())
-        return [name for name in dict.fromkeys([*self.protocol.measures, *seen]) if name in seen]
+        return [name for name in self.protocol.measures if name in set(self.scores["measure"])]
 
     @cached_property
     def datasets(self) -> list[str]:
         """Data sets, in the order of the protocol."""
-        seen = dict.fromkeys([*self.planned["dataset"], *self.cells["dataset"], *self.scores["dataset"]])
-        return [name for name in dict.fromkeys([*map(str, self.protocol.datasets), *seen]) if name in seen]
+        return [name for name in self.protocol.datasets if name in set(self.planned["dataset"])]
 
     @cached_property
     def levels(self) -> list[tuple[Any, ...]]:
