@@ -328,7 +328,7 @@ def bonferroni_dunn(
 
 
 def cliques(average_ranks: Mapping[str, float] | pd.Series, cd: float) -> list[tuple[str, ...]]:
-    """Maximal groups of two or more methods whose average ranks differ by less than the critical difference, best first."""
+    """Maximal groups of methods, two or more, whose average ranks differ by less than the critical `cd`; best first."""
     ordered = pd.Series(dict(average_ranks), dtype=float).sort_values(kind="stable")
     stops = [int((ordered - value < cd).sum()) for value in ordered]  # where the group that starts here ends
     starts = [i for i, stop in enumerate(stops) if stop - i > 1 and (i == 0 or stop > stops[i - 1])]
