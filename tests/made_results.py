@@ -49,13 +49,15 @@ def make_results(
     protocol = SimpleNamespace(
         name=name, title="A comparison", factors={key: tuple(values) for key, values in factors.items()},
         measures=tuple(measures), repeat_name="fold", repeats=repeats, seed=7, split={"kind": "folds"},
-        text='title = "A <comparison>"', datasets=tuple(datasets),
+        text='title = "A <comparison>"', datasets=tuple(datasets), cost_notes=list,
         method_names=dict(names or {method: method.upper() for method in methods}),
     )  # fmt: skip
+    table = pd.DataFrame(cells, columns=None if cells else [*columns[:-1], "target", "status", "error"])
     return SimpleNamespace(
         protocol=protocol,
         scores=pd.DataFrame(scores, columns=[*columns, "value"]),
         layers=pd.DataFrame(stages, columns=[*columns, "layer", "value"]),
-        cells=pd.DataFrame(cells),
+        cells=table,
+        planned=table[[*columns[:-1], "target", "status"]],
         command="sylvan bench made --out results.db",
     )

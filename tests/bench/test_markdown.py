@@ -9,7 +9,7 @@ import pytest
 from made_results import make_results
 from sylvan.bench import make_protocol
 from sylvan.bench.markdown import write_markdown
-from sylvan.bench.results import Results
+from sylvan.bench.store import Results
 
 METHODS = ("rf_et", "cafe", "slcforest")
 

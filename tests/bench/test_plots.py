@@ -9,16 +9,8 @@ import pytest
 from matplotlib.text import Text
 
 from sylvan.bench import plots
-from sylvan.bench.plots import (
-    Panel,
-    cost_scatter,
-    lines,
-    method_styles,
-    percentile_boxes,
-    published_scatter,
-    rank_diagram,
-    to_svg,
-)
+from sylvan.bench.plots import Panel, cost_scatter, lines, percentile_boxes, published_scatter, rank_diagram
+from sylvan.plotting.style import method_styles, to_svg
 
 NAMES = ["a", "b", "c", "d"]
 STYLES = method_styles(NAMES)
@@ -121,10 +113,10 @@ def test_a_legend_is_read_by_rows_and_lies_inside():
 
 def test_cost_points_stand_where_they_should_and_names_keep_apart():
     names = [f"method {i}" for i in range(9)]
-    points = pd.DataFrame({"seconds": [1.0] * 5 + [20.0] * 4, "quality": [2, 2, 2, 2.01, 5, 1, 1, 1.1, 8]}, index=names)
+    points = pd.DataFrame({"seconds": [1.0] * 5 + [20.0] * 4, "rank": [2, 2, 2, 2.01, 5, 1, 1, 1.1, 8]}, index=names)
     points.loc["lost"] = [np.nan, 1.0]
     points.loc["none"] = [0.0, 1.0]
-    figure = cost_scatter(points, method_styles([*names, "lost", "none"]), xlabel="s", ylabel="rank", best_low=True)
+    figure = cost_scatter(points, method_styles([*names, "lost", "none"]))
     (ax,) = figure.axes
     assert ax.yaxis_inverted()
     assert sorted(line.get_xdata()[0] for line in ax.lines) == sorted(points["seconds"][:9])
@@ -134,7 +126,7 @@ def test_cost_points_stand_where_they_should_and_names_keep_apart():
 
 
 def test_published_points():
-    cells = pd.DataFrame({"method": ["a", "b", "b"], "published": [0.1, 0.5, np.nan], "here": [0.2, 0.4, 0.3]})
+    cells = pd.DataFrame({"method": ["a", "b", "b"], "theirs": [0.1, 0.5, np.nan], "ours": [0.2, 0.4, 0.3]})
     figure = published_scatter({"one": cells}, STYLES)
     (ax,) = figure.axes
     assert [collection.get_offsets().tolist() for collection in ax.collections] == [[[0.1, 0.2]], [[0.5, 0.4]]]
@@ -160,12 +152,12 @@ def test_any_name_can_be_drawn(name):
     styles = method_styles([name, "b"])
     ranks = pd.DataFrame({name: [0.0, 50.0], "b": [100.0, 50.0]})
     frame = pd.DataFrame({name: [0.5, 0.6]})
-    points = pd.DataFrame({"seconds": [1.0], "quality": [1.0]}, index=[name])
+    points = pd.DataFrame({"seconds": [1.0], "rank": [1.0]}, index=[name])
     for figure in (
         percentile_boxes([Panel(name, ranks)], [name, "b"], styles),
         rank_diagram({name: 1.0, "b": 2.0}, styles, title=name),
         lines({name: frame}, styles, xlabel=name),
-        cost_scatter(points, styles, xlabel="x", ylabel="y", best_low=False),
+        cost_scatter(points, styles),
     ):
         assert to_svg(figure).rstrip().endswith("</svg>")
         assert max(figure.get_size_inches()) < 30

@@ -408,7 +408,8 @@ def test_holes_in_results(case, tmp_path):
     elif case == "one method nan":
         results.scores.loc[results.scores["method"] == "cafe", "value"] = np.nan
     elif case == "no rows at all":
-        results.scores, results.layers, results.cells = pd.DataFrame(), pd.DataFrame(), pd.DataFrame()
+        results.scores, results.layers, results.cells = results.scores[:0], results.layers[:0], results.cells[:0]
+        results.planned = results.planned[:0]
     elif case == "no shared block":
         even = results.scores["dataset"] == "flags"
         results.scores = results.scores[even ^ (results.scores["method"] == "cafe")]

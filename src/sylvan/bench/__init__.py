@@ -10,23 +10,15 @@ from typing import TYPE_CHECKING
 
 from sylvan._lazy import lazy
 from sylvan.bench.protocol import Protocol, load_protocol, make_protocol, protocol_names
-from sylvan.bench.results import Results, read_results
 from sylvan.bench.runner import run
+from sylvan.bench.store import Results, read_results
 
 if TYPE_CHECKING:
     from sylvan.bench.report import write_report
 
 __all__ = [
-    "Protocol",
-    "Results",
-    "load_protocol",
-    "make_protocol",
-    "protocol_names",
-    "read_results",
-    "run",
-    "write_report",
-]
-
+    "Protocol", "Results", "load_protocol", "make_protocol", "protocol_names", "read_results", "run", "write_report",
+]  # fmt: skip
 
 # The report draws with matplotlib, which is slow to import.
 __getattr__, __dir__ = lazy(__name__, ("baselines", "published", "statistics"), {"write_report": "report"})

@@ -61,17 +61,18 @@ class Outcome:
 def run_cell(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Outcome:
     """Run one cell on one thread; an error becomes part of the outcome.
 
-    The global generators of `random` and numpy are seeded for the cell, and set back, for methods that use them.
-
-    Times are CPU seconds (`seconds` for fitting, `predict_seconds` for the test rows) and seconds of a clock
-    (`wall_seconds`, all of the cell); `peak_mib` is the most memory the process had while the cell ran, `model_mb` the
-    size of the pickled model.
+    The global generators of `random` and numpy are seeded for the cell, and set back, for methods that use them. Times
+    are CPU seconds (`seconds` for fitting, `predict_seconds` for the test rows) and seconds of a clock (`wall_seconds`,
+    all of the cell); `peak_mib` is the most memory the process had while the cell ran, `model_mb` the size of the
+    pickled model.
     """
-    outcome = Outcome(cell, protocol.definition(cell), versions=_versions(), machine=_machine())
+    machine = f"{platform.system()} {platform.machine()}"
+    seed = derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
+    outcome = Outcome(cell, protocol.definition(cell), versions=_versions(), machine=machine)
     _warm_up(protocol, cell)
     began = time.perf_counter()
     _forget_peak()
-    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1), _seeded(_model_seed(protocol, cell)):
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(1), _seeded(seed):
         warnings.simplefilter("default")
         try:
             _run(protocol, cell, outcome, fingerprint)
@@ -98,13 +99,10 @@ def _seeded(seed: int) -> Iterator[None]:
         np.random.set_state(states[1])  # noqa: NPY002
 
 
-def _model_seed(protocol: Protocol, cell: Cell) -> int:
-    return derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
-
-
 def _build(protocol: Protocol, cell: Cell) -> Any:
     context = dict(cell.factors) | {"measure": cell.target}
-    return build_method(protocol.methods[cell.method], cell.method, context, _model_seed(protocol, cell))
+    seed = derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
+    return build_method(protocol.methods[cell.method], cell.method, context, seed)
 
 
 _warm: set[str] = set()  # methods that this process has run
@@ -141,7 +139,9 @@ def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | No
     with contextlib.suppress(TypeError, ValueError, AttributeError):
         outcome.n_layers = int(model.n_layers_)
     with contextlib.suppress(pickle.PicklingError, TypeError, AttributeError):  # what cannot be stored has no size
-        outcome.model_mb = _pickled_size(model) / 1e6
+        counter = _Counter()
+        pickle.Pickler(counter, protocol=5).dump(model)
+        outcome.model_mb = counter.size / 1e6
     names = (cell.target,) if cell.target else protocol.measures
     if protocol.task == "pairs":
         _score_pairs(model, data, names, outcome)
@@ -153,10 +153,9 @@ def _score_pairs(model: Any, data: Sample, names: tuple[str, ...], outcome: Outc
     began = time.process_time()
     scores = model.decision_function(data.X_test)
     outcome.predict_seconds = time.process_time() - began
-    predicted = model.predict(data.X_test) if "accuracy" in names else None
     for name in names:
         if name == "accuracy":
-            outcome.scores[name] = float(np.mean(predicted == data.Y_test))
+            outcome.scores[name] = float(np.mean(model.predict(data.X_test) == data.Y_test))
         else:
             outcome.scores[name] = float(roc_auc_score(data.Y_test > 0, scores))
 
@@ -172,8 +171,7 @@ def _score_labels(
     labels = _table(model.predict(data.X_test)) > 0.5 if threshold is None else stages[-1] > threshold
     for name in names:
         if name in FREQUENCY_MEASURES:
-            judge = _frequency_error if name == "frequency_error" else _frequency_covered
-            outcome.scores[name] = judge(model, data.frequency)
+            outcome.scores[name] = _judge_frequency(name, model, data.frequency)
             continue
         measure = get_measure(name)
         hard = measure.uses_threshold
@@ -184,23 +182,15 @@ def _score_labels(
             outcome.layers |= {(layer, name): value for layer, value in enumerate(values, start=1)}
 
 
-def _frequency_error(model: Any, frequency: np.ndarray | None) -> float:
-    """Return the mean error of the label frequency, over labels that have an estimate."""
-    estimate = getattr(model, "label_frequency_", None)
-    if estimate is None or frequency is None:
-        return float("nan")
-    errors = np.abs(np.asarray(estimate, dtype=float) - frequency)
-    return float(np.nanmean(errors)) if not np.isnan(errors).all() else float("nan")
-
-
-def _frequency_covered(model: Any, frequency: np.ndarray | None) -> float:
-    """Return the share of labels whose interval has the true frequency, NaN without intervals."""
-    found = model.summary().labels if hasattr(model, "summary") else None
-    if frequency is None or found is None or "low" not in found:
-        return float("nan")
-    low, high = found["low"].to_numpy(float), found["high"].to_numpy(float)
-    there = np.isfinite(low)
-    return float(np.mean((low <= frequency) & (frequency <= high), where=there)) if there.any() else float("nan")
+def _judge_frequency(name: str, model: Any, frequency: Any) -> float:
+    """Return the mean error of the label frequency, or the share of labels whose interval has it; NaN without any."""
+    if name == "frequency_error":
+        found = np.abs(np.asarray(getattr(model, "label_frequency_", None), dtype=float) - frequency)
+    else:
+        labels = model.summary().labels if hasattr(model, "summary") else {}
+        low, high = (np.asarray(labels.get(end, np.nan), dtype=float) for end in ("low", "high"))
+        found = np.where(np.isfinite(low), (low <= frequency) & (frequency <= high), np.nan)
+    return float(np.nanmean(found)) if not np.isnan(found).all() else float("nan")
 
 
 def _staged(model: Any, X: Any, n_labels: int) -> list[np.ndarray]:
@@ -209,11 +199,8 @@ def _staged(model: Any, X: Any, n_labels: int) -> list[np.ndarray]:
         with contextlib.suppress(ValueError):  # a cascade that keeps the last layer's forests only
             return list(model.staged_predict_proba(X))
     if not hasattr(model, "predict_proba"):
-        warnings.warn(
-            f"{type(model).__name__} has no predict_proba: its predictions are ranked as they are, and 0/1 predictions "
-            "rank poorly.",
-            stacklevel=2,
-        )
+        poor = "its predictions are ranked as they are, and 0/1 predictions rank poorly."
+        warnings.warn(f"{type(model).__name__} has no predict_proba: {poor}", stacklevel=2)
         return [_table(model.predict(X))]
     proba: Any = model.predict_proba(X)
     classes: Any = getattr(model, "classes_", None)
@@ -235,19 +222,11 @@ def _table(values: Any) -> np.ndarray:
 class _Counter(io.RawIOBase):
     """A file that only counts."""
 
-    def __init__(self) -> None:
-        self.size = 0
+    size = 0
 
     def write(self, data: Any) -> int:
-        n = memoryview(data).nbytes
-        self.size += n
-        return n
-
-
-def _pickled_size(model: Any) -> int:
-    counter = _Counter()
-    pickle.Pickler(counter, protocol=5).dump(model)
-    return counter.size
+        self.size += memoryview(data).nbytes
+        return memoryview(data).nbytes
 
 
 def _forget_peak() -> None:
@@ -275,7 +254,3 @@ def _versions() -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
-
-
-def _machine() -> str:
-    return f"{platform.system()} {platform.machine()}"

@@ -18,10 +18,7 @@ from sylvan.pairs.drawing import count_pairs, draw_pairs
 
 
 class Sample(NamedTuple):
-    """Training data as the method sees it, and test data with the truth.
-
-    `frequency` is the share of each label's positives that the method sees; of tables of labels.
-    """
+    """Training data as the method sees it, test data with the truth, and of labels the share of positives it sees."""
 
     X: Any
     Y: np.ndarray
@@ -66,15 +63,12 @@ def forget_data() -> None:
 
 
 def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sample:
-    """Return the training and test data of a cell: the same for all methods.
-
-    With a fingerprint, data that is not the same as when it was taken is refused.
-    """
+    """Return the data of a cell, the same for all methods; refuse data that has another fingerprint than given."""
     X, Y = _data(protocol, cell.dataset, fingerprint)
     factors = dict(cell.factors)
     if protocol.task == "pairs":
         return _draw_pairs(protocol, cell, factors, X, Y)
-    train, test = _split(protocol, cell, X, Y)
+    train, test = _split(protocol, cell, Y)
     seed = derive_seed(protocol.seed, "mask", cell.dataset, cell.repeat)
     observed = hide_labels(X[train], Y[train], factors.get("missing", factors.get("ilr", 0.0)), seed)
     frequency = observed.sum(axis=0) / np.maximum(Y[train].sum(axis=0), 1)
@@ -118,17 +112,17 @@ def _load(
     """
     wanted = dict(options)
     X, Y = _read(task, name, wanted.get("path"))
-    if task == "pairs":
-        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
-        Y = np.asarray(Y)
-        if Y.ndim != 1:
-            raise ValueError(f"Pairs are drawn from classes, but {name!r} has {Y.shape[1]} labels.")
-    else:
-        Y = np.asarray(Y.toarray() if sparse.issparse(Y) else Y)
+    Y = np.asarray(Y.toarray() if sparse.issparse(Y) else Y)
+    if task == "pairs" and Y.ndim != 1:
+        raise ValueError(f"Pairs are drawn from classes, but {name!r} has {Y.shape[1]} labels.")
+    if task == "labels":
         if Y.ndim != 2:
             raise ValueError(f"{name!r} has classes, not a table of labels: it is for protocols of pairs.")
         Y = _whole_labels(name, Y)
-        X = X.tocsr() if sparse.issparse(X) else np.asarray(X, dtype=float)
+    if sparse.issparse(X) and task == "labels":
+        X = X.tocsr()
+    else:
+        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
     if "features" in wanted:
         X = X[:, : wanted["features"]]
     if wanted.get("rows", len(Y)) < len(Y):
@@ -150,10 +144,9 @@ def _whole_labels(name: str, Y: np.ndarray) -> np.ndarray:
     """Return labels as integers; one that is not known cannot be scored."""
     if Y.dtype.kind == "f" and np.isnan(Y).any():
         row, label = np.argwhere(np.isnan(Y))[0]
-        raise ValueError(
-            f"{name!r} has no value for label {label} in row {row} (both counted from 0; {int(np.isnan(Y).sum())} such "
-            "cells in all): methods are scored by true labels, so leave out these rows or labels."
-        )
+        where = f"label {label} in row {row} (both counted from 0; {int(np.isnan(Y).sum())} such cells in all)"
+        why = "methods are scored by true labels, so leave out these rows or labels."
+        raise ValueError(f"{name!r} has no value for {where}: {why}")
     return Y.astype(int)
 
 
@@ -169,14 +162,12 @@ def _read(task: str, name: str, path: str | None) -> tuple[Any, Any]:
     return load_dataset(name, return_X_y=True)
 
 
-def _split(protocol: Protocol, cell: Cell, X: Any, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _split(protocol: Protocol, cell: Cell, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     kind = protocol.split["kind"]
     if kind == "holdout":
         seed = derive_seed(protocol.seed, "split", cell.dataset, cell.repeat)
-        train, test = train_test_split(
-            np.arange(len(Y)), test_size=protocol.split.get("test_share", TEST_SHARE), random_state=seed
-        )
-        return train, test
+        share = protocol.split.get("test_share", TEST_SHARE)
+        return tuple(train_test_split(np.arange(len(Y)), test_size=share, random_state=seed))
     seed = derive_seed(protocol.seed, "split", cell.dataset)
     if kind == "folds":
         return list(KFold(protocol.repeats, shuffle=True, random_state=seed).split(Y))[cell.repeat]
@@ -188,9 +179,8 @@ def _stratified_folds(data: bytes, shape: tuple[int, int], dtype: str, n_folds: 
     try:
         from iterstrat.ml_stratifiers import MultilabelStratifiedKFold  # noqa: PLC0415 (an extra)
     except ImportError as error:
-        raise ImportError(
-            'Stratified folds need iterative-stratification: pip install "sylvan[bench]" (or split.kind = "folds").'
-        ) from error
+        install = 'pip install "sylvan[bench]" (or split.kind = "folds").'
+        raise ImportError(f"Stratified folds need iterative-stratification: {install}") from error
     Y = np.frombuffer(data, dtype=dtype).reshape(shape)
     return list(MultilabelStratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(Y)), Y))
 
@@ -210,9 +200,8 @@ def _draw_pairs(protocol: Protocol, cell: Cell, factors: dict[str, Any], X: np.n
         return Sample(X[pairs[:cut]], similarity[:cut], X[pairs[cut:]], similarity[cut:])
     if points != "strict":
         raise ValueError(f'points must be "shared" or "strict", got {points!r}')
-    parts = train_test_split(np.arange(len(y)), test_size=0.4, random_state=seed)
-    drawn = []
-    for rows, number in zip(parts, (n_pairs, n_test)):
+    drawn: list[np.ndarray] = []
+    for rows, number in zip(train_test_split(np.arange(len(y)), test_size=0.4, random_state=seed), (n_pairs, n_test)):
         pairs, similarity = _balanced(y[rows], number, seed)
         drawn += [X[rows[pairs]], similarity]
     return Sample(*drawn)

@@ -6,22 +6,15 @@ from typing import Any
 
 import pandas as pd
 
-from sylvan.bench.report.cost import cost_tables
-from sylvan.bench.report.published_part import compared, gains
-from sylvan.bench.report.scores import score_tables
-from sylvan.bench.report.study import ALPHA, Study, at
-from sylvan.bench.results import Results
-from sylvan.bench.statistics import (
-    dataset_means,
-    friedman,
-    greater_is_better,
-    not_significantly_worse,
-    ranks,
-    wilcoxon_pairs,
-)
+from sylvan.bench.report.ran import cost_tables
+from sylvan.bench.report.scores import compared, gains, score_tables
+from sylvan.bench.report.study import ALPHA, Study
+from sylvan.bench.statistics import dataset_means, friedman, not_significantly_worse, ranks, wilcoxon_pairs
+from sylvan.bench.store import Results
 from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Markup, Page, Table, write_whole
 from sylvan.pages.words import NotHere, direction
+from sylvan.plotting.style import greater_is_better
 
 _TEMPLATES = Path(__file__).parent / "report" / "templates"
 Rows = list[list[Any]]
@@ -45,10 +38,9 @@ def _origin(study: Study) -> dict[str, Any]:
     if len(cells):
         versions = cells["versions"].iloc[-1]
         names = ("sylvan", "python", "numpy", "scikit-learn", "numba")
-        days = sorted({str(when)[:10] for when in cells["finished"]})
-        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
         shown = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
-        made = f"{shown}; {cells['machine'].iloc[-1]}; {when}"
+        days = cells["finished"].map(str).str[:10]
+        made = f"{shown}; {cells['machine'].iloc[-1]}; {' to '.join(sorted({days.min(), days.max()}))}"
     # In a block of code, signs stand for themselves.
     commands = [Markup(line) for line in study.results.command.splitlines() if line]
     return {"n_done": len(cells) - failed, "n_failed": failed, "made": made, "commands": commands}
@@ -57,17 +49,13 @@ def _origin(study: Study) -> dict[str, Any]:
 def _data(study: Study) -> dict[str, Any]:
     """Say how large the data sets are and how many repeats every method has finished there."""
     protocol, known = study.protocol, study.results.datasets
-    done = study.scores.groupby(["dataset", "method"])["repeat"].nunique().unstack()
-    sizes = known.set_index("name") if len(known) else pd.DataFrame()
+    done = study.scores.groupby(["dataset", "method"])["repeat"].nunique()
+    sizes = {name: [rows, features, labels] for name, rows, features, labels, _ in known.itertuples(index=False)}
     rows = []
     for name in protocol.datasets:
-        repeats = "0"
-        if name in done.index:
-            counts = done.loc[name].reindex(study.methods).fillna(0).astype(int)
-            repeats = str(counts.max()) if counts.min() == counts.max() else f"{counts.min()} to {counts.max()}"
-        columns = ("n_rows", "n_features", "n_labels")
-        facts = [sizes.at[name, column] for column in columns] if name in sizes.index else [""] * 3
-        rows.append([name, *facts, f"{repeats} of {protocol.repeats}"])
+        counts = sorted({done.get((name, method), 0) for method in study.methods})
+        repeats = " to ".join(map(str, [counts[0], counts[-1]] if len(counts) > 1 else counts))
+        rows.append([name, *sizes.get(name, [""] * 3), f"{repeats} of {protocol.repeats}"])
     kind = "labels" if protocol.task == "labels" else "classes"
     return {"data": rows, "data_head": ["data set", "rows", "features", kind, f"{study.repeat}s finished"]}
 
@@ -85,8 +73,8 @@ def _marked(table: pd.DataFrame, best: pd.DataFrame, digits: int) -> Rows:
     """Rows of numbers, the best of each column bold."""
     rows = []
     for name, values, bold in zip(table.index, table.to_numpy(), best.to_numpy()):
-        texts = _formatted(values, f".{digits}f")
-        rows.append([name, *(f"**{text}**" if mark and text else text for text, mark in zip(texts, bold))])
+        texts = zip(_formatted(values, f".{digits}f"), bold)
+        rows.append([name, *(f"**{text}**" if mark and text else text for text, mark in texts)])
     return rows
 
 
@@ -111,7 +99,7 @@ def _tests(study: Study) -> Rows:
             tied = "all" if len(good) == wide.shape[1] else ", ".join(name for name in good if name != best)
             if (pairs["smallest_p"] >= ALPHA).all():
                 different = tied = "too few data sets"
-            part = at(overall[overall["measure"] == measure], study.factors, level)
+            part = study.at(overall[overall["measure"] == measure], level)
             first = "" if part.empty else part["method"].iloc[int(part["rank"].argmin())]
             p = "" if pd.isna(test.f_p) else f"{test.f_p:.4f}"
             name = study.level_name(level) or "all"

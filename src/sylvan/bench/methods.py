@@ -17,17 +17,9 @@ from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
 from sylvan.measures import Measure
 
 _MODULES = (
-    "algorithms",
-    "bench.baselines",
-    "pairs",
-    "forests",
-    "cascade.augment",
-    "labels.impute",
-    "labels.frequency",
-    "cascade.length",
-    "labels.calibrate",
-    "cascade.scanning",
-)
+    "algorithms", "bench.baselines", "pairs", "forests", "cascade.augment", "labels.impute", "labels.frequency",
+    "cascade.length", "labels.calibrate", "cascade.scanning",
+)  # fmt: skip
 
 
 def known_names() -> dict[str, str]:

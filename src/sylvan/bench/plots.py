@@ -1,14 +1,12 @@
-"""The plots of a comparison, as matplotlib figures.
+"""The plots of a comparison, as matplotlib figures that belong to no window and to no global state.
 
-Each function takes plain numbers and returns a `Figure` that belongs to no window and to no global state. A method has
-the same colour, marker and line in all plots of a comparison: `styles`, as `method_styles` gives them. `columns` is the
+A method has the same colour, marker and line in all of them: `styles`, as `method_styles` gives them. `columns` is the
 number of panels in a row.
 """
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,20 +19,15 @@ from matplotlib.transforms import Bbox
 
 from sylvan._messages import printable, shorten
 from sylvan.plotting.drawing import draw_boxes
-from sylvan.plotting.style import GRID, Style, method_styles, report_look, to_png, to_svg
+from sylvan.plotting.style import GRID, Style, report_look
 
-__all__ = [
-    "Panel", "Style", "cost_scatter", "lines", "method_styles", "percentile_boxes", "published_scatter",
-    "rank_diagram", "to_png", "to_svg",
-]  # fmt: skip
+Styles = Mapping[str, Style]
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """Percentile ranks of one measure at one level: data sets by methods, from 0 (worst) to 100 (best).
 
-    `p_value` is that of the Friedman test (NaN if it could not be made), `groups` are methods that could not be told
-    apart.
+    `p_value` is of the Friedman test (NaN if it could not be made), `groups` are methods that could not be told apart.
     """
 
     title: str
@@ -43,9 +36,7 @@ class Panel:
     groups: Sequence[Sequence[str]] = ()
 
 
-def percentile_boxes(
-    panels: Sequence[Panel], methods: Sequence[str], styles: Mapping[str, Style], *, columns: int = 4
-) -> Figure:
+def percentile_boxes(panels: Sequence[Panel], methods: Sequence[str], styles: Styles, *, columns: int = 4) -> Figure:
     """Box plots of percentile ranks, one panel per measure and level, methods in the same order everywhere.
 
     A point is a data set, the number its mean. Bars at the right with dots join methods that could not be told apart.
@@ -54,9 +45,10 @@ def percentile_boxes(
     names = [shorten(name) for name in methods]
     titles = [_wrap(panel.title + _friedman_note(panel.p_value), 36) for panel in panels]
     above = 0.24 + 0.14 * max((title.count("\n") + 1 for title in titles), default=0)
-    margins = _Margins(left=0.25 + 0.078 * max(map(len, names), default=0), bottom=0.45, between=0.15, above=above)
+    left = 0.25 + 0.078 * max(map(len, names), default=0)
     with report_look():
-        figure, places = _grid(len(panels), columns, (2.3, 0.25 * len(methods) + 0.1), margins)
+        size = (2.3, 0.25 * len(methods) + 0.1)
+        figure, places = _grid(len(panels), columns, size, left=left, bottom=0.45, between=0.15, above=above)
         for panel, title, (ax, leftmost, lowest) in zip(panels, titles, places):
             _draw_boxes(ax, panel, methods, styles)
             ax.set_title(title, fontsize=8.5)
@@ -67,7 +59,7 @@ def percentile_boxes(
     return figure
 
 
-def _draw_boxes(ax: Axes, panel: Panel, methods: Sequence[str], styles: Mapping[str, Style]) -> None:
+def _draw_boxes(ax: Axes, panel: Panel, methods: Sequence[str], styles: Styles) -> None:
     ax.set_xlim(-4, 104 + (7 * min(len(panel.groups), 6) + 2 if panel.groups else 0))
     ax.set_xticks([0, 25, 50, 75, 100])
     ax.grid(axis="x", **GRID)
@@ -80,12 +72,8 @@ def _draw_boxes(ax: Axes, panel: Panel, methods: Sequence[str], styles: Mapping[
         ax.text(at, y, f"{values.mean():.0f}", fontsize=6.5, ha="center", va="center", zorder=5, bbox=white)
     if found:
         draw_boxes(ax, found, colours)
-    _draw_groups(ax, panel.groups, methods)
-
-
-def _draw_groups(ax: Axes, groups: Sequence[Sequence[str]], methods: Sequence[str]) -> None:
-    """More than six bars would say nothing: the largest groups are drawn."""
-    rows = [sorted(methods.index(name) for name in group if name in methods) for group in groups]
+    # More than six bars would say nothing: the largest groups are drawn.
+    rows = [sorted(methods.index(name) for name in group if name in methods) for group in panel.groups]
     rows = sorted((row for row in rows if len(row) > 1), key=lambda row: (-len(row), row))[:6]
     for i, row in enumerate(sorted(rows)):
         x = 109 + 7 * i
@@ -94,7 +82,7 @@ def _draw_groups(ax: Axes, groups: Sequence[Sequence[str]], methods: Sequence[st
 
 
 def rank_diagram(
-    ranks: Mapping[str, float], styles: Mapping[str, Style], *, difference: float = float("nan"),
+    ranks: Mapping[str, float], styles: Styles, *, difference: float = float("nan"),
     groups: Sequence[Sequence[str]] = (), title: str = "",
 ) -> Figure:  # fmt: skip
     """Critical-difference diagram: methods on an axis of average ranks (1 is best), the best at the left.
@@ -133,104 +121,78 @@ def rank_diagram(
         ax.set_xlim(1 - room, high + room)
         top, bottom = 3.2 if np.isfinite(difference) else 1.4, min(text.get_position()[1] for text in drawn["labels"])
         if np.isfinite(difference):
-            _draw_ruler(ax, high, difference, 2.1)
+            fits = difference <= high - 1  # else no two methods can differ: the ruler is cut, and says so
+            end = 1 + difference if fits else high
+            ax.plot([1, end], [2.1, 2.1], color="black", linewidth=1.1, marker="|", markevery=[0, 1] if fits else [0])
+            note = f"CD = {difference:.2f}{'' if fits else ' (longer than the axis)'}"
+            ax.text((1 + end) / 2, 2.1 + 0.2, note, ha="center", va="bottom", fontsize=8.5)
         ax.set_ylim(bottom - 0.7, top + (1.3 if title else 0))
         figure.set_size_inches(7.6, 0.24 * np.ptp(ax.get_ylim()))
         ax.text((1 + high) / 2, top + 0.2, shorten(title, 90, tail=0), ha="center", va="bottom", fontsize=10)
     return figure
 
 
-def _draw_ruler(ax: Axes, high: float, difference: float, y: float) -> None:
-    """A ruler longer than the axis is cut, and says so: no two methods can then differ."""
-    fits = difference <= high - 1
-    end = 1 + difference if fits else high
-    ax.plot([1, end], [y, y], color="black", linewidth=1.1, marker="|", markevery=[0, 1] if fits else [0])
-    note = "" if fits else " (longer than the axis)"
-    ax.text((1 + end) / 2, y + 0.2, f"CD = {difference:.2f}{note}", ha="center", va="bottom", fontsize=8.5)
-
-
 def lines(
-    panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Style], *, xlabel: str, columns: int = 3,
-    ylabels: Mapping[str, str] | None = None, whole: bool = False,
-) -> Figure:  # fmt: skip
+    panels: Mapping[str, pd.DataFrame], styles: Styles, *, xlabel: str, columns: int = 3, whole: bool = False
+) -> Figure:
     """Lines over a number, one panel per key (its title), one legend for all.
 
-    In the tables the index is the horizontal axis, a column is a method; NaN is left out. `ylabels` has names of the
-    vertical axes by title; `whole` says that the horizontal axis counts things.
+    In the tables the index is the horizontal axis, a column is a method; NaN is left out. `whole` says that the
+    horizontal axis counts things.
     """
     shown = [name for name in styles if any(name in frame for frame in panels.values())]
-    margins = _Margins(left=0.6, bottom=0.5, between=0.6, above=0.55, legend=shown)
     with report_look():
-        figure, places = _grid(len(panels), columns, (2.45, 1.8), margins)
+        margins = {"left": 0.6, "bottom": 0.5, "between": 0.6, "above": 0.55}
+        figure, places = _grid(len(panels), columns, (2.45, 1.8), **margins, legend=shown)
         for (title, frame), (ax, _, lowest) in zip(panels.items(), places):
             for name in (name for name in styles if name in frame):
                 series = frame[name].dropna().sort_index()
-                style = styles[name]
-                ax.plot(
-                    series.index.to_numpy(float), series.to_numpy(float), color=style.colour, linestyle=style.line,
-                    marker=style.marker, markersize=4, linewidth=1.4, markeredgewidth=0,
-                )  # fmt: skip
+                ax.plot(series.index.to_numpy(float), series.to_numpy(float), **_look(styles[name]), markersize=4)
             ax.grid(**GRID)
             ax.set_title(_wrap(title, 38))
-            ax.set_ylabel((ylabels or {}).get(title, ""))
             ax.xaxis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
             ax.set_xlabel(printable(xlabel)[:60] if lowest else "")
         _legend(figure, shown, styles, lines=True)
     return figure
 
 
-def cost_scatter(
-    points: pd.DataFrame, styles: Mapping[str, Style], *, xlabel: str, ylabel: str, best_low: bool
-) -> Figure:
-    """Plot time (logarithmic) against quality, one point per method with its name; the best corner is at the top left.
+def cost_scatter(points: pd.DataFrame, styles: Styles) -> Figure:
+    """Plot CPU time (logarithmic) against mean rank, one point per method with its name; the best is at the top left.
 
-    `points` is indexed by method, with columns "seconds" and "quality". `best_low` says that a small quality is good,
-    as with ranks; the axis is then turned round.
+    `points` is indexed by method, with columns "seconds" and "rank".
     """
-    points = points[np.isfinite(points["seconds"]) & (points["seconds"] > 0) & np.isfinite(points["quality"])]
+    points = points[np.isfinite(points["seconds"]) & (points["seconds"] > 0) & np.isfinite(points["rank"])]
     with report_look():
         figure = _figure((7.6, 4.4))
         ax = figure.add_axes((0.085, 0.115, 0.895, 0.865))
         ax.set_xscale("log")
         ax.grid(which="major", **GRID)
-        for name, point in points.iterrows():
-            style = styles[str(name)]
-            ax.plot(
-                point["seconds"], point["quality"], linestyle="", marker=style.marker, color=style.colour, markersize=8
-            )
-        _widen(ax, points)
-        if best_low:
-            ax.invert_yaxis()
-        ax.set_xlabel(printable(xlabel)[:60])
-        ax.set_ylabel(ylabel)
-        _log_ticks(ax)
+        for name, seconds, rank in zip(points.index, points["seconds"], points["rank"]):
+            style = styles[name]
+            ax.plot(seconds, rank, linestyle="", marker=style.marker, color=style.colour, markersize=8)
+        if len(points):  # room for names at the right, and limits that one point alone can have too
+            low, high = points["seconds"].min(), points["seconds"].max()
+            reach = max(np.log10(high / low), 0.6)
+            ax.set_xlim(low / 10 ** (0.08 * reach), high * 10 ** (0.3 * reach))
+            bottom, top = points["rank"].min(), points["rank"].max()
+            margin = 0.12 * (top - bottom) or 0.1 * max(abs(top), 0.1)
+            ax.set_ylim(bottom - margin, top + margin)
+        ax.invert_yaxis()
+        ax.set_xlabel("CPU seconds per fit (logarithmic)")
+        ax.set_ylabel("mean rank, 1 = best")
+        # Plain numbers; between the powers of ten only where there are few of them.
+        ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        low, high = ax.get_xlim()
+        told = "25" if np.log10(high / low) < 2.2 else ""
+        ax.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in told else "")
         _name_points(ax, points)
     return figure
-
-
-def _widen(ax: Axes, points: pd.DataFrame) -> None:
-    """Room for names at the right, and limits that one point alone can have too."""
-    if len(points):
-        low, high = points["seconds"].min(), points["seconds"].max()
-        reach = max(np.log10(high / low), 0.6)
-        ax.set_xlim(low / 10 ** (0.08 * reach), high * 10 ** (0.3 * reach))
-        bottom, top = points["quality"].min(), points["quality"].max()
-        margin = 0.12 * (top - bottom) or 0.1 * max(abs(top), 0.1)
-        ax.set_ylim(bottom - margin, top + margin)
-
-
-def _log_ticks(ax: Axes) -> None:
-    """Plain numbers; between the powers of ten only where there are few of them."""
-    ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
-    low, high = ax.get_xlim()
-    told = "25" if np.log10(high / low) < 2.2 else ""
-    ax.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in told else "")
 
 
 def _name_points(ax: Axes, points: pd.DataFrame) -> None:
     """Put each name at the first free place around its point; a name that finds none is moved down until it does."""
     transform, inverse = ax.transData, ax.transData.inverted()
-    dots = transform.transform(points[["seconds", "quality"]].to_numpy(float)) if len(points) else np.empty((0, 2))
+    dots = transform.transform(points[["seconds", "rank"]].to_numpy(float)) if len(points) else np.empty((0, 2))
     taken = [Bbox.from_extents(x - 7, y - 7, x + 7, y + 7) for x, y in dots]
     for (x, y), name in sorted(zip(dots, points.index), key=lambda pair: -pair[0][1]):
         words = shorten(str(name))
@@ -248,25 +210,25 @@ def _name_points(ax: Axes, points: pd.DataFrame) -> None:
         ax.annotate(words, start, xytext=end, va="center", fontsize=8.5, color="#222222", arrowprops=line)
 
 
-def published_scatter(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Style], *, columns: int = 3) -> Figure:
+def published_scatter(panels: Mapping[str, pd.DataFrame], styles: Styles) -> Figure:
     """Our figures against published ones, one panel per measure; on the line they are equal.
 
-    `panels` has by title the cells, with columns "method", "published" and "here".
+    `panels` has by title the cells, with columns "method", "theirs" and "ours".
     """
     shown = [name for name in styles if any(name in set(cells["method"]) for cells in panels.values())]
-    margins = _Margins(left=0.65, bottom=0.5, between=0.55, above=0.55, legend=shown)
     with report_look():
-        figure, places = _grid(len(panels), columns, (2.5, 2.5), margins)
+        margins = {"left": 0.65, "bottom": 0.5, "between": 0.55, "above": 0.55}
+        figure, places = _grid(len(panels), 3, (2.5, 2.5), **margins, legend=shown)
         for (title, cells), (ax, leftmost, lowest) in zip(panels.items(), places):
-            cells = cells.dropna(subset=["published", "here"])
-            values = cells[["published", "here"]].to_numpy(float)
+            cells = cells.dropna(subset=["theirs", "ours"])
+            values = cells[["theirs", "ours"]].to_numpy(float)
             low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
             margin = 0.06 * (high - low) or 0.05
             limits = (low - margin, high + margin)
             ax.plot(limits, limits, color="#777777", linewidth=0.9)
             for name in shown:
                 part = cells[cells["method"] == name]
-                ax.scatter(part["published"], part["here"], s=16, color=styles[name].colour, marker=styles[name].marker,
+                ax.scatter(part["theirs"], part["ours"], s=16, color=styles[name].colour, marker=styles[name].marker,
                            alpha=0.75, linewidths=0)  # fmt: skip
             ax.set(xlim=limits, ylim=limits)
             ax.grid(**GRID)
@@ -284,46 +246,42 @@ def _figure(size: tuple[float, float]) -> Figure:
     return figure
 
 
-class _Margins(NamedTuple):
-    """Room around panels, in inches: sizes are known beforehand, and layout engines are slow with many panels."""
-
-    left: float
-    bottom: float
-    between: float
-    above: float
-    legend: Sequence[str] = ()
-
-
 def _grid(
-    count: int, columns: int, panel: tuple[float, float], margins: _Margins
-) -> tuple[Figure, list[tuple[Axes, bool, bool]]]:
-    """Return a figure with panels of a given size, row by row, and which of them are leftmost and lowest."""
+    count: int, columns: int, panel: tuple[float, float], *, left: float, bottom: float, between: float, above: float,
+    legend: Sequence[str] = (),
+) -> tuple[Figure, list[tuple[Axes, bool, bool]]]:  # fmt: skip
+    """Return a figure with panels, row by row, and which of them are leftmost and lowest; lengths are in inches.
+
+    Sizes are known beforehand, and layout engines are slow with many panels.
+    """
     columns = max(1, min(columns, count))
-    step = (panel[0] + margins.between, panel[1] + margins.above)
-    width = margins.left + columns * step[0] - margins.between + 0.12
-    legend = 0.19 * -(-len(margins.legend) // _legend_columns(margins.legend, width)) + 0.15 if margins.legend else 0.0
-    height = max(-(-count // columns), 1) * step[1] + margins.bottom + legend
+    step = (panel[0] + between, panel[1] + above)
+    width = left + columns * step[0] - between + 0.12
+    below = 0.19 * -(-len(legend) // _legend_columns(legend, width)) + 0.15 if legend else 0.0
+    height = max(-(-count // columns), 1) * step[1] + bottom + below
     figure = _figure((width, height))
     places = []
     for i in range(count):
-        x, y = margins.left + (i % columns) * step[0], height - (i // columns + 1) * step[1]
+        x, y = left + (i % columns) * step[0], height - (i // columns + 1) * step[1]
         ax = figure.add_axes((x / width, y / height, panel[0] / width, panel[1] / height))
         places.append((ax, i % columns == 0, i + columns >= count))
     return figure, places
 
 
-def _legend(figure: Figure, names: Sequence[str], styles: Mapping[str, Style], *, lines: bool) -> None:
-    handles = [
-        Line2D([], [], color=styles[name].colour, marker=styles[name].marker, markersize=5, markeredgewidth=0,
-               linestyle=styles[name].line if lines else "", linewidth=1.4, label=shorten(name))
-        for name in names
-    ]  # fmt: skip
+def _legend(figure: Figure, names: Sequence[str], styles: Styles, *, lines: bool) -> None:
+    hidden = {} if lines else {"linestyle": ""}
+    handles = [Line2D([], [], **_look(styles[name]) | hidden, markersize=5, label=shorten(name)) for name in names]
     if handles:
         columns = _legend_columns(names, figure.get_figwidth())
         # matplotlib fills a legend column by column; a reader goes by rows.
         handles = [handle for start in range(columns) for handle in handles[start::columns]]
         figure.legend(handles=handles, loc="lower center", ncols=columns, frameon=False, handlelength=2.6,
                       columnspacing=1.2, borderaxespad=0.2)  # fmt: skip
+
+
+def _look(style: Style) -> dict[str, Any]:
+    line = {"linestyle": style.line, "linewidth": 1.4}
+    return line | {"color": style.colour, "marker": style.marker, "markeredgewidth": 0}
 
 
 def _legend_columns(names: Sequence[str], width: float) -> int:

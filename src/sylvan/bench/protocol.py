@@ -35,14 +35,14 @@ LAYER_RULES = ("best", "patience", "drop")
 TEST_SHARE = 0.3
 #: The set that needs no data folder.
 BUILT_IN = {"labels": "digit_attributes", "pairs": "digits"}
-_TOP = {
-    "name", "title", "source", "task", "seed", "datasets", "measures", "repeats", "split", "data", "values", "factors",
-    "methods", "quick",
+#: Numbers that a data set may have, and the least of each.
+_DATA = {"rows": 2, "features": 1, "min_positives": 0}
+#: Columns of the results and of the statistics.
+_RESERVED = {
+    "dataset", "factors", "repeat", "method", "measure", "value", "layer", "target", "status", "error", "warnings",
+    "seconds", "predict_seconds", "wall_seconds", "peak_mib", "model_mb", "n_layers", "finished", "versions", "machine",
+    "rank", "percentile", "block",
 }  # fmt: skip
-_SPLIT = {"kind", "test_share"}
-_DATA = {"name", "path", "min_positives", "rows", "features"}
-_METHOD = {"name", "use", "options", "choose_layer", "optional"}
-_QUICK = {"repeats", "rows", "datasets", "values", "factors"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A comparison as data; `load_protocol` reads it from TOML.
+    """A comparison as data; `load_protocol` reads it from TOML. The page "Protocols" says what each entry may be.
 
     Attributes
     ----------
@@ -71,17 +71,12 @@ class Protocol:
     task : "labels" (multi-label tables) or "pairs" (of points)
     seed : folds, masks, pairs and models all follow from it
     datasets : names, as `sylvan.datasets.load_dataset` knows them
-    data : for each data set `path`, `rows` (that many, drawn at random), `features` (the first so many),
-        `min_positives` (labels with fewer positives are dropped); "*" is for all that are not named
-    measures : names of `sylvan.measures`, and those of an estimated label frequency, "frequency_error" (mean) and
-        "frequency_covered" (share of labels whose interval has the truth); "accuracy" and "auroc" for pairs
+    data : `path`, `rows`, `features` and `min_positives` of each data set; "*" is for all that are not named
+    measures : names of `sylvan.measures`, "frequency_error" and "frequency_covered"; "accuracy" and "auroc" for pairs
     repeats : folds, or repetitions of a random split
-    split : `kind`: "stratified-folds" (iterative stratification), "folds", "holdout" (with `test_share`) or "pairs"
-    factors : levels by name. "ilr" hides that share of the positives of training rows; so does "missing", which may
-        also be "by label" (a share for each, up to 0.7) or "hard rows" (half, more often of hard rows);
-        "points" ("shared" or "strict") and "pairs" are for pairs; any other must be used by an option as "$name"
-    methods : for each method `name` (printed), `use` (see `sylvan.bench.methods`), `options`, `choose_layer`
-    optional : methods that are run when they are named
+    split : `kind` ("stratified-folds", "folds", "holdout" or "pairs") and `test_share`
+    factors : levels by name
+    methods, optional : `name` (printed), `use`, `options` and `choose_layer` of each; `optional` ones run when named
     text : the TOML text that it was read from
     first : run only so many of the folds; None: all
     """
@@ -159,7 +154,7 @@ class Protocol:
 
         With folds, `repeats` runs the first so many of the same folds; it does not change their number.
         """
-        chosen: dict[str, Any] = {}
+        chosen: dict[str, Any] = {"seed": self.seed if seed is None else seed, "factors": dict(self.factors)}
         if datasets is not None:
             chosen["datasets"] = tuple(datasets)
         if methods is not None:
@@ -168,20 +163,15 @@ class Protocol:
             for method in methods:
                 _known("method", method, known)
             chosen["methods"] = {method: known[method] for method in methods}
-        levels = dict(self.factors)
         for factor, values in (factors or {}).items():
             _known("factor", factor, self.factors)
-            levels[factor] = _levels(factor, values)
-        if seed is not None:
-            chosen["seed"] = seed
+            chosen["factors"][factor] = _levels(factor, values)
         if repeats is not None:
             folds = self.repeat_name == "fold"
             chosen["first" if folds else "repeats"] = check_integer("repeats", repeats, 1)
             if folds and repeats > self.repeats:
                 raise ValueError(f"The protocol has {self.repeats} folds; {repeats} of them cannot be run.")
-        made = replace(self, factors=levels, **chosen)
-        _check(made)
-        return made
+        return _checked(replace(self, **chosen))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the protocol as plain data, whole: all folds."""
@@ -209,8 +199,7 @@ def load_protocol(protocol: str | os.PathLike[str], *, quick: bool = False) -> P
     >>> len(protocol.select(datasets=["emotions"], methods=["rf_et"], factors={"ilr": [0.5]}).cells())
     5
     """
-    name, file = str(protocol), Path(protocol)
-    known = protocol_names()
+    name, file, known = str(protocol), Path(protocol), protocol_names()
     source: Any = files("sylvan.bench").joinpath("protocols", f"{name}.toml") if name in known else file
     if not source.is_file():
         names = ", ".join(known)
@@ -231,19 +220,18 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
     `spec` is as in the files that ship: title, task, seed, datasets, measures, repeats, [split], [data], [values],
     [factors], [methods], [quick]. `text` is what it was read from, `quick` as in `load_protocol`.
     """
-    spec = dict(spec)
-    _only("the protocol", spec, _TOP)
+    entries = {part.name for part in fields(Protocol)} - {"optional", "text", "first"}
+    _only("the protocol", spec, entries | {"values", "quick"})
     task = spec.get("task", "labels")
     _known("task", task, TASKS)
-    values = _table("values", spec)
+    values, common = _table("values", spec), _table("data", spec)
     factors = {factor: _levels(factor, levels) for factor, levels in _table("factors", spec).items()}
-    common = _table("data", spec)
-    _only("[data]", common, _DATA - {"name", "path"})
+    _only("[data]", common, _DATA)
     datasets, data = _read_datasets(spec.get("datasets", [BUILT_IN[task]]), common)
     repeats = spec.get("repeats", 5)
     if quick:
         hurry = _table("quick", spec)
-        _only("[quick]", hurry, _QUICK)
+        _only("[quick]", hurry, ("repeats", "rows", "datasets", "values", "factors"))
         values = values | _table("values", hurry)
         factors |= {factor: _levels(factor, levels) for factor, levels in _table("factors", hurry).items()}
         repeats = hurry.get("repeats", min(repeats, 2) if isinstance(repeats, int) else repeats)
@@ -253,33 +241,32 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
     methods: dict[str, dict[str, Any]] = {}
     optional: dict[str, dict[str, Any]] = {}
     for key, method in _table("methods", spec).items():
-        if not isinstance(method, Mapping):
-            raise ValueError(f"methods.{key} must be a table, got {method!r}")
         _check_method(key, method, task)
         chosen = optional if method.get("optional") else methods
         chosen[key] = dict(method) | {"options": _fill(_table("options", method), values)}
-    made = Protocol(
+    made = _checked(Protocol(
         name=str(spec.get("name", name)), title=str(spec.get("title", name)) + (" (quick)" if quick else ""),
         source=str(spec.get("source", "")), task=task, seed=spec.get("seed", 0), datasets=datasets, data=data,
         measures=tuple(_list("measures", spec.get("measures", []))), repeats=repeats,
         split=dict(_table("split", spec)) or {"kind": TASKS[task]["splits"][0]}, factors=factors,
         methods=methods, optional=optional, text=text,
-    )  # fmt: skip
-    _check(made)
+    ))  # fmt: skip
     used = set(TASKS[task]["factors"]).union(*(_names_in(spec["options"]) for spec in (methods | optional).values()))
-    for factor in (factor for factor in factors if factor not in used):
-        raise ValueError(f"Factor {factor!r} changes nothing: no method has an option '${factor}'.")
+    for factor in factors:
+        if factor not in used:
+            raise ValueError(f"Factor {factor!r} changes nothing: no method has an option '${factor}'.")
     return made
 
 
-def from_dict(fields: Mapping[str, Any]) -> Protocol:
+def from_dict(parts: Mapping[str, Any]) -> Protocol:
     """Make the protocol again that `Protocol.to_dict` took apart."""
-    tuples = {name: tuple(fields[name]) for name in ("datasets", "measures")}
-    levels = {name: tuple(values) for name, values in fields["factors"].items()}
-    return Protocol(**{**fields, **tuples, "factors": levels})
+    tuples = {name: tuple(parts[name]) for name in ("datasets", "measures")}
+    levels = {name: tuple(values) for name, values in parts["factors"].items()}
+    return Protocol(**{**parts, **tuples, "factors": levels})
 
 
-def _check(protocol: Protocol) -> None:
+def _checked(protocol: Protocol) -> Protocol:
+    """Return the protocol, if nothing is wrong with it."""
     task = TASKS[protocol.task]
     _some("data set", protocol.datasets)
     _some("measure", protocol.measures)
@@ -291,7 +278,7 @@ def _check(protocol: Protocol) -> None:
             raise ValueError(f"Write {get_measure(measure).name!r} instead of {measure!r}, its second name.")
     check_integer("repeats", protocol.repeats, 1)
     check_integer("seed", protocol.seed, 0)
-    _only("[split]", protocol.split, _SPLIT)
+    _only("[split]", protocol.split, ("kind", "test_share"))
     _known("kind of split", protocol.split.get("kind"), task["splits"])
     if protocol.repeat_name == "fold" and protocol.repeats < 2:
         raise ValueError("Folds need repeats of at least 2; one of several folds is `--repeats 1` of a run.")
@@ -302,37 +289,33 @@ def _check(protocol: Protocol) -> None:
         _some(f"level of factor {factor}", levels)
         if factor in _RESERVED:
             raise ValueError(f"A factor cannot be called {factor!r}: results have a column of that name.")
-    missing = f"A level of missing is a share from 0 to below 1, {' or '.join(map(repr, MISSING))}"
-    for factor, words in {
-        "ilr": "An ilr is a share of positives to hide, from 0 to below 1",
-        "missing": missing,
-    }.items():
-        for level in protocol.factors.get(factor, ()):
-            if not (isinstance(level, float) and 0 <= level < 1) and not (factor == "missing" and level in MISSING):
-                raise ValueError(f"{words}, got {level!r}")
+        for level in levels:
+            _check_level(protocol.task, factor, level)
     if {"ilr", "missing"} <= set(protocol.factors):
         raise ValueError("Factors 'ilr' and 'missing' both hide positives: use one of them.")
-    if protocol.task == "pairs":
-        for points in protocol.factors.get("points", ()):
-            _known("level of points", points, ("shared", "strict"))
-        for number in protocol.factors.get("pairs", ()):
-            check_integer("A level of pairs", number, 2)
-    known = {*protocol.factors, "measure"}
     for key, method in protocol.methods.items():
-        for name in sorted(_names_in(method["options"]) - known):
+        for name in sorted(_names_in(method["options"]) - {*protocol.factors, "measure"}):
             raise ValueError(f"methods.{key} uses ${name}, which is neither a factor nor a value of [values].")
+    return protocol
 
 
-#: Columns of the results and of the statistics.
-_RESERVED = {
-    "dataset", "factors", "repeat", "method", "measure", "value", "layer", "target", "status", "error", "warnings",
-    "seconds", "predict_seconds", "wall_seconds", "peak_mib", "model_mb", "n_layers", "finished", "versions", "machine",
-    "rank", "percentile", "block",
-}  # fmt: skip
+def _check_level(task: str, factor: str, level: Any) -> None:
+    share = isinstance(level, float) and 0 <= level < 1
+    if factor == "ilr" and not share:
+        raise ValueError(f"An ilr is a share of positives to hide, from 0 to below 1, got {level!r}")
+    if factor == "missing" and not share and level not in MISSING:
+        ways = " or ".join(map(repr, MISSING))
+        raise ValueError(f"A level of missing is a share from 0 to below 1, {ways}, got {level!r}")
+    if task == "pairs" and factor == "points":
+        _known("level of points", level, ("shared", "strict"))
+    if task == "pairs" and factor == "pairs":
+        check_integer("A level of pairs", level, 2)
 
 
-def _check_method(key: str, method: Mapping[str, Any], task: str) -> None:
-    _only(f"methods.{key}", method, _METHOD)
+def _check_method(key: str, method: Any, task: str) -> None:
+    if not isinstance(method, Mapping):
+        raise ValueError(f"methods.{key} must be a table, got {method!r}")
+    _only(f"methods.{key}", method, ("name", "use", "options", "choose_layer", "optional"))
     for name, kind, words in (("name", str, "a text"), ("use", str, "a text"), ("optional", bool, "true or false")):
         if not isinstance(method.get(name, kind()), kind):
             raise ValueError(f"methods.{key}.{name} must be {words}, got {method[name]!r}")
@@ -347,24 +330,22 @@ def _check_method(key: str, method: Mapping[str, Any], task: str) -> None:
 
 
 def _read_datasets(entries: Any, common: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
-    names: list[str] = []
-    data = {}
+    data: dict[str, dict[str, Any]] = {}
     for entry in _list("datasets", entries):
         own = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
-        _only(f"data set {own.get('name', own)!r}", own, _DATA)
+        _only(f"data set {own.get('name', own)!r}", own, ("name", "path", *_DATA))
         name = own.pop("name", None)
         if not isinstance(name, str):
             raise ValueError(f"A data set is a name or a table with a name, got {entry!r}")
-        if name in names:
+        if name in data:
             raise ValueError(f"The data set {name!r} is named twice.")
-        names.append(name)
         data[name] = common | own
     for name, entry in ({"*": common} | data).items():
-        for key, low in (("rows", 2), ("features", 1), ("min_positives", 0)):
+        for key, low in _DATA.items():
             check_integer(f"{key} of data set {name!r}" if name != "*" else f"data.{key}", entry.get(key, low), low)
         if not isinstance(entry.get("path", ""), str):
             raise ValueError(f"path of data set {name!r} must be a text, got {entry['path']!r}")
-    return tuple(names), data | {"*": common}
+    return tuple(data), data | {"*": common}
 
 
 def _levels(factor: str, values: Any) -> tuple[Any, ...]:

@@ -18,8 +18,8 @@ def published_figures(protocol_name: str) -> pd.DataFrame:
     """Figures of the paper that a protocol follows: CaFE-SLC and CaFE-FLA (A), LCForest (B), iMLDF (C), Siamese (D).
 
     The table has dataset, the protocol's factors (`ilr` in A and B; `points`, `pairs`, `trees` in D), method, measure,
-    value, sd and source (paper and table). A factor that the paper does not state is NaN, and so is sd. In D a cell can
-    stand in two tables, told apart by source: Table 8 repeats the best figures of the others.
+    value, sd and source (paper and table). What the paper does not state is NaN. In D a cell can stand in two tables:
+    Table 8 repeats the best figures of the others.
 
     Examples
     --------
@@ -40,10 +40,8 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     """Hold results against published figures, cell by cell.
 
     The long table of scores must have the factors of `published`. A factor that the paper does not state (NaN) fits
-    every value of ours, so that a figure may meet several cells; a figure printed in two tables is compared once. Cells
-    without a counterpart are left out.
-
-    The result has dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of
+    every value of ours; a figure printed in two tables is compared once; cells without a counterpart are left out. The
+    result has dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of
     repeats), theirs, theirs_sd; gain (positive where ours is better, whatever the direction); sds (the gain in units
     of the larger of the two deviations, NaN if there is none or it is 0); source.
     """

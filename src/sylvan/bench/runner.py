@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -15,8 +16,7 @@ from sylvan.bench.cell import Outcome, run_cell
 from sylvan.bench.data import DataFacts, data_facts, forget_data, sample
 from sylvan.bench.methods import LayerChoice, build_method
 from sylvan.bench.protocol import Cell, Protocol
-from sylvan.bench.results import Results, read_results
-from sylvan.bench.store import Store
+from sylvan.bench.store import Results, Store, read_results
 
 
 def run(
@@ -48,15 +48,15 @@ def run(
     data = _check_first(protocol)
     with Store(out, create=True) as store, store.only_writer():
         missing = store.plan(protocol, data, command, retry=retry)
-        watch = Progress(len(protocol.cells()), missing, n_jobs, _known_times(store))
-        if progress is not None:
-            progress(watch)
+        times = store.rows("cells", ["dataset", "method", "wall_seconds"])
+        watch = Progress(len(protocol.cells()), missing, n_jobs, [time for time in times if time[2] is not None])
+        tell = progress or (lambda _: None)
+        tell(watch)
         marks = {facts.name: facts.fingerprint for facts in data}
         for outcome in _outcomes(protocol, missing, n_jobs, marks):
             store.add(outcome)
             watch.add(outcome)
-            if progress is not None:
-                progress(watch)
+            tell(watch)
     return read_results(out)
 
 
@@ -92,10 +92,9 @@ def _check_first(protocol: Protocol) -> list[DataFacts]:
     """Find mistakes before hours are spent: every method can be built, every data set be read and split."""
     forget_data()
     cells = protocol.cells()
-    for method in protocol.methods:
+    for method, spec in protocol.methods.items():
         cell = next(cell for cell in cells if cell.method == method)
         try:
-            spec = protocol.methods[method]
             model = build_method(spec, method, dict(cell.factors) | {"measure": cell.target}, 0)
             if "choose_layer" in spec:
                 LayerChoice(spec["choose_layer"], [], np.empty(0)).prepare(model)
@@ -111,20 +110,15 @@ def _check_first(protocol: Protocol) -> list[DataFacts]:
     return facts
 
 
-def _known_times(store: Store) -> list[tuple[str, str, float]]:
-    rows = store.rows("cells", ["dataset", "method", "wall_seconds"])
-    return [(dataset, method, seconds) for dataset, method, seconds in rows if seconds is not None]
-
-
 class Progress:
     """How far a run is, and about how long it will take.
 
-    Cells differ a thousandfold in cost, so the time left is not a matter of counting: the cost of a cell is guessed as
-    that of its data set times that of its method, from the cells that are finished. `done`, `total` and `failed` count
-    cells, those of earlier runs included; `last` is the one that was finished last.
+    Cells differ a thousandfold in cost: that of a cell is guessed as that of its data set times that of its method,
+    from those that are finished. `done`, `total` and `failed` count cells, those of earlier runs included; `last` is
+    the one that was finished last.
     """
 
-    def __init__(self, total: int, missing: list[Cell], n_jobs: int, times: list[tuple[str, str, float]]) -> None:
+    def __init__(self, total: int, missing: list[Cell], n_jobs: int, times: list[tuple[Any, ...]]) -> None:
         self.total, self.done, self.failed = total, total - len(missing), 0
         self.last: Outcome | None = None
         self._left = dict.fromkeys(missing)
@@ -147,33 +141,24 @@ class Progress:
             return 0.0
         if not self._times:
             return float("nan")
-        guess = _guess_times({key: float(np.mean(values)) for key, values in self._times.items()})
-        return sum(guess(cell.dataset, cell.method) for cell in self._left) / min(self._n_jobs, len(self._left))
-
-
-def _guess_times(known: dict[tuple[str, str], float]) -> Callable[[str, str], float]:
-    """Fit log seconds = data set + method by turns, and return what it says of any cell."""
-    logs = {key: np.log(max(seconds, 1e-3)) for key, seconds in known.items()}
-    middle = float(np.mean(list(logs.values())))
-    effects: list[dict[str, float]] = [{}, {}]
-    for side in (0, 1) * 5:
-        rest: dict[str, list[float]] = defaultdict(list)
-        for key, log in logs.items():
-            rest[key[side]].append(log - middle - effects[1 - side].get(key[1 - side], 0.0))
-        effects[side] = {name: float(np.mean(values)) for name, values in rest.items()}
-
-    def guess(dataset: str, method: str) -> float:
-        if (dataset, method) in known:
-            return known[dataset, method]
-        return float(np.exp(middle + effects[0].get(dataset, 0.0) + effects[1].get(method, 0.0)))
-
-    return guess
+        known = {key: float(np.mean(values)) for key, values in self._times.items()}
+        # Fit log seconds = middle + data set + method by turns.
+        logs = pd.Series(known).clip(lower=1e-3).apply(np.log).unstack()
+        logs -= (middle := np.nanmean(logs))
+        methods: Any = 0.0
+        for _ in range(5):
+            datasets: Any = (logs - methods).mean(axis=1)
+            methods = logs.sub(datasets, axis=0).mean()
+        total = 0.0
+        for cell in self._left:
+            guess = np.exp(middle + datasets.get(cell.dataset, 0.0) + methods.get(cell.method, 0.0))
+            total += known.get((cell.dataset, cell.method), float(guess))
+        return total / min(self._n_jobs, len(self._left))
 
 
 def print_progress(watch: Progress, file: Any = None) -> None:
     """Print one line for each finished cell, with the time that is left."""
-    if watch.last is not None:
-        outcome = watch.last
+    if (outcome := watch.last) is not None:
         state = " FAILED " + outcome.error.partition("\n")[0] if outcome.status == "failed" else ""
         left = format_seconds(watch.seconds_left())
         line = f"{watch.done}/{watch.total} {outcome.cell.describe()} {outcome.wall_seconds:.1f} s{state} [{left} left]"

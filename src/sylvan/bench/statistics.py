@@ -3,10 +3,8 @@
 *scores* is long, one row per finished cell: `dataset`, `repeat` (fold or repetition, shared by all methods), `method`,
 `measure`, `value`; every other column is a factor (such as `ilr`). *wide*, as `dataset_means` makes it, has one row per
 data set and one column per method, for one measure and one value of each factor. Data sets with a NaN are left out,
-unless a function says otherwise. `greater_is_better` is the direction of the values, `alpha` the level of a test.
-
-Tests of *wide* take data sets as the units, as J. Demšar advises (JMLR 7, 2006). Values that differ only after 12
-decimals are tied.
+unless a function says otherwise; values that differ only after 12 decimals are tied. `greater_is_better` is the
+direction of the values, `alpha` the level of a test. Data sets are the units, as J. Demšar advises (JMLR 7, 2006).
 
 Examples
 --------
@@ -21,9 +19,8 @@ Examples
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -81,8 +78,7 @@ def dataset_means(scores: pd.DataFrame, measure: str, **factors: Any) -> pd.Data
     return values
 
 
-@dataclass(frozen=True)
-class Ranks:
+class Ranks(NamedTuple):
     """Ranks of methods (1 = best) and percentile ranks (100 = best); `n_dropped` blocks lacked the value of a method.
 
     `by_dataset` has means over repeats (`n` is their number), `overall` means of these over data sets.
@@ -96,14 +92,10 @@ class Ranks:
 def ranks(scores: pd.DataFrame) -> Ranks:
     """Rank methods within each repeat, average over repeats, then over data sets.
 
-    Ties share the mean of their ranks. The percentile rank is, as in Figure 1 of [1]_, the percentage of other
-    methods that are outperformed: `100 (k - rank) / (k - 1)` of k methods, so that a tie counts half. Blocks without a
-    value of every method are left out.
-
-    References
-    ----------
-    .. [1] P. Ilidio, R. Cerri, C. Vens, F. K. Nakano, "Deep forests with tree-embeddings and label imputation for
-       weak-label learning", IJCNN 2024.
+    Ties share the mean of their ranks. The percentile rank is the percentage of other methods that are outperformed,
+    `100 (k - rank) / (k - 1)` of k methods, so that a tie counts half (Figure 1 of P. Ilidio, R. Cerri, C. Vens and
+    F. K. Nakano, Deep forests with tree-embeddings and label imputation for weak-label learning, IJCNN 2024). Blocks
+    without a value of every method are left out.
     """
     by_dataset = dataset_ranks(scores)
     overall = average_ranks(by_dataset, [*factors_of(scores), "measure", "method"])
@@ -113,17 +105,13 @@ def ranks(scores: pd.DataFrame) -> Ranks:
 def bold_cells(scores: pd.DataFrame, alpha: float = 0.05, *, test_train_ratio: float = 0.25) -> pd.DataFrame:
     """Per data set, factors and measure: the best method and those not significantly worse, over shared repeats.
 
-    The test is the two-sided corrected resampled t-test [1]_ against the best: training sets of folds and of random
-    splits overlap, so the plain paired t-test (`test_train_ratio=0`) sees differences too often. The ratio is test rows
-    / training rows: 1/4 for 5 folds, 3/7 for splits of 70 to 30. The correction is a rule of thumb, and p values are
-    not adjusted for the number of methods: a help for the eye.
+    The test is the two-sided corrected resampled t-test against the best (C. Nadeau and Y. Bengio, Inference for the
+    generalization error, Machine Learning 52, 2003): training sets of folds and of random splits overlap, so the plain
+    paired t-test (`test_train_ratio=0`) sees differences too often. The ratio is test rows / training rows: 1/4 for 5
+    folds, 3/7 for splits of 70 to 30. p values are not adjusted for the number of methods: a help for the eye.
 
     The table has dataset, factors, measure, method, mean, n (repeats in which all methods of the cell have a value),
     best, p (against the best; 1 for the best itself; NaN with fewer than two shared repeats), bold (best, p >= alpha).
-
-    References
-    ----------
-    .. [1] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
     """
     keys = ["dataset", *factors_of(scores), "measure"]
     parts = []
@@ -148,8 +136,7 @@ def _against_best(values: pd.DataFrame, upwards: bool, ratio: float) -> pd.DataF
     return table.assign(best=best.to_numpy(), p=p)
 
 
-@dataclass(frozen=True)
-class Friedman:
+class Friedman(NamedTuple):
     """Chi-squared (k - 1 degrees of freedom), and Iman and Davenport's F (k - 1 and (k - 1)(N - 1)), less conservative.
 
     k is the number of methods, N that of data sets with a value of every method. `reason` says why numbers are NaN.
@@ -168,9 +155,8 @@ class Friedman:
 def friedman(wide: pd.DataFrame, *, greater_is_better: bool, correct_ties: bool = True) -> Friedman:
     """Friedman's test that all methods rank alike, with Iman and Davenport's F.
 
-    The variance is corrected for ties; `correct_ties=False` is the formula of Demšar's article. With fewer than 3
-    methods or 2 data sets the numbers are NaN and `reason` says why. If all methods tie on all data sets the statistics
-    are 0 and p is 1.
+    The variance is corrected for ties; `correct_ties=False` is the formula of Demšar's article. It needs 3 methods and
+    2 data sets. If all methods tie on all data sets the statistics are 0 and p is 1.
     """
     ranked = _ranked(wide, greater_is_better)
     average, (n, k) = ranked.mean(), ranked.shape
@@ -190,10 +176,10 @@ def friedman(wide: pd.DataFrame, *, greater_is_better: bool, correct_ties: bool 
 def wilcoxon_pairs(wide: pd.DataFrame, *, zero_method: Literal["zsplit", "wilcox"] = "zsplit") -> pd.DataFrame:
     """Wilcoxon's signed-rank test for all pairs of methods, paired by data set, with Benjamini-Hochberg.
 
-    p values are two-sided and exact whatever the ties: the share of the 2**m ways to sign the m non-zero
-    differences that are at least as uneven. (scipy is exact without ties only, or for few data sets.) Each pair uses
-    the data sets where both have a value. Zero differences are ranked and their ranks split evenly ("zsplit"), or
-    dropped before ranking ("wilcox"); Demšar splits them, and drops one if their number is odd.
+    p values are two-sided and exact whatever the ties (scipy's are not): the share of the 2**m ways to sign the m
+    non-zero differences that are at least as uneven. Each pair uses the data sets where both have a value. Zero
+    differences are ranked and their ranks split evenly ("zsplit"; Demšar drops one if their number is odd), or dropped
+    before ranking ("wilcox").
 
     The table has method_a, method_b, n (pairs), mean_difference (a - b), statistic (the smaller rank sum), effect (rank
     sum for a less that for b, relative to their sum; -1 to 1, positive where a has the greater values), p, p_adjusted
@@ -248,17 +234,15 @@ def not_significantly_worse(wide: pd.DataFrame, alpha: float = 0.05, *, greater_
     sign = 1 if greater_is_better else -1
     means = (sign * complete.mean()).round(DECIMALS)
     best = set(means.index[means == means.max()])
-    worse: dict[str, set[str]] = {method: set() for method in complete.columns}
     pairs = wilcoxon_pairs(complete)
     pairs = pairs[pairs["p_adjusted"] < alpha]
+    wins = set()  # the winner and the loser of each pair that differs
     for a, b, effect in zip(pairs["method_a"], pairs["method_b"], pairs["effect"]):
-        winner, loser = (a, b) if sign * effect > 0 else (b, a)
-        worse[loser].add(winner)
-    return [method for method in complete.columns if method in best or not best <= worse[method]]
+        wins.add((a, b) if sign * effect > 0 else (b, a))
+    return [name for name in complete.columns if name in best or not all((winner, name) in wins for winner in best)]
 
 
-@dataclass(frozen=True)
-class PairedT:
+class PairedT(NamedTuple):
     """Student's t with its two-sided p, and the mean of a - b with its interval; `reason` says why they are NaN."""
 
     statistic: float
@@ -276,8 +260,7 @@ def paired_t(wide: pd.DataFrame, a: str, b: str, *, confidence: float = 0.95) ->
     Differences that are all equal give p = 0, all zero p = 1; fewer than two pairs NaN with a reason.
     """
     difference = _differences(wide, a, b)
-    n = len(difference)
-    mean = float(difference.mean()) if n else np.nan
+    n, mean = len(difference), float(difference.mean()) if len(difference) else np.nan
     if n < 2:
         return PairedT(np.nan, np.nan, mean, np.nan, np.nan, n, f"needs at least 2 data sets, got {n}")
     half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * stats.sem(difference))
@@ -314,8 +297,7 @@ def critical_difference(
     return float(quantile * _rank_error(n_methods, n_datasets))
 
 
-@dataclass(frozen=True)
-class BonferroniDunn:
+class BonferroniDunn(NamedTuple):
     """Average ranks held against that of `control`.
 
     `table` has one row per other method: method, average_rank, difference (its rank less the control's: positive where
@@ -346,10 +328,7 @@ def bonferroni_dunn(
 
 
 def cliques(average_ranks: Mapping[str, float] | pd.Series, cd: float) -> list[tuple[str, ...]]:
-    """Maximal groups of methods whose average ranks differ by less than the critical difference.
-
-    Groups of two or more, best rank first: the bars of a critical-difference diagram.
-    """
+    """Maximal groups of methods, two or more, whose average ranks differ by less than the critical `cd`; best first."""
     ordered = pd.Series(dict(average_ranks), dtype=float).sort_values(kind="stable")
     stops = [int((ordered - value < cd).sum()) for value in ordered]  # where the group that starts here ends
     starts = [i for i, stop in enumerate(stops) if stop - i > 1 and (i == 0 or stop > stops[i - 1])]

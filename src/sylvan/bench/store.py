@@ -4,9 +4,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from sylvan.bench.cell import Outcome
 from sylvan.bench.data import DataFacts
@@ -19,28 +22,26 @@ except ImportError:  # Windows
 
 _FORMAT = "1"
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS cells (
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE cells (
     id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, factors TEXT NOT NULL, repeat INTEGER NOT NULL, method TEXT NOT NULL,
     target TEXT NOT NULL, definition TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'planned', error TEXT, warnings TEXT,
     seconds REAL, predict_seconds REAL, wall_seconds REAL, peak_mib REAL, model_mb REAL, n_layers INTEGER,
     finished TEXT, versions TEXT, machine TEXT, UNIQUE (dataset, factors, repeat, method, target)
 );
-CREATE TABLE IF NOT EXISTS datasets (
+CREATE TABLE datasets (
     name TEXT PRIMARY KEY, n_rows INTEGER, n_features INTEGER, n_labels INTEGER, fingerprint TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS scores (
-    cell INTEGER REFERENCES cells, measure TEXT, value REAL, PRIMARY KEY (cell, measure)
-);
-CREATE TABLE IF NOT EXISTS layers (
+CREATE TABLE scores (cell INTEGER REFERENCES cells, measure TEXT, value REAL, PRIMARY KEY (cell, measure));
+CREATE TABLE layers (
     cell INTEGER REFERENCES cells, layer INTEGER, measure TEXT, value REAL, PRIMARY KEY (cell, layer, measure)
 );
 """
 #: What an outcome says of a cell beside its scores.
-COLUMNS = (
-    "status", "error", "warnings", "seconds", "predict_seconds", "wall_seconds", "peak_mib", "model_mb", "n_layers",
-    "finished",
-)  # fmt: skip
+_COLUMNS = [
+    part.name for part in fields(Outcome)
+    if part.name not in ("cell", "definition", "scores", "layers", "versions", "machine")
+]  # fmt: skip
 
 
 class Store:
@@ -54,14 +55,10 @@ class Store:
             raise FileNotFoundError(f"There is no folder {self.path.parent} for {self.path.name}.")
         if self.path.is_dir():
             raise IsADirectoryError(f"{self.path} is a folder, not a file of results.")
-        with self._readable():
-            self.connection = sqlite3.connect(self.path, timeout=60.0)
-        try:
-            with self._readable():
-                self._check(create)
-        except BaseException:
-            self.connection.close()
-            raise
+        with ExitStack() as undo, self._readable():
+            self.connection = undo.enter_context(closing(sqlite3.connect(self.path, timeout=60.0)))
+            self._check(create)
+            undo.pop_all()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -112,8 +109,8 @@ class Store:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                busy = f"Another run is writing to {self.path}: wait for it, or write to another file."
-                raise ValueError(busy) from error
+                other = "wait for it, or write to another file."
+                raise ValueError(f"Another run is writing to {self.path}: {other}") from error
             yield
 
     @contextmanager
@@ -139,24 +136,21 @@ class Store:
         A cell that is there, but was defined otherwise (another seed, other options), is an error: results of two
         protocols do not belong into one table. So is a data set that is not the one of before.
         """
-        cells = protocol.cells()
         with self._transaction() as connection:
             merged = self._merge(protocol)
             self._note_data(data)
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('protocol', ?)", (json.dumps(merged),))
-            commands = [*(self.meta("commands") or "").splitlines(), command]
-            text = "\n".join(dict.fromkeys(filter(None, commands)))
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('commands', ?)", (text,))
-            query = "SELECT dataset, factors, repeat, method, target, definition, status FROM cells"
-            found = {row[:5]: row[5:] for row in connection.execute(query)}
+            commands = filter(None, [*(self.meta("commands") or "").splitlines(), command])
+            notes = [("protocol", json.dumps(merged)), ("commands", "\n".join(dict.fromkeys(commands)))]
+            connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", notes)
+            columns = "dataset, factors, repeat, method, target, definition"
+            found = {row[:5]: row[5:] for row in connection.execute(f"SELECT {columns}, status FROM cells")}
             missing = []
-            for cell in cells:
+            for cell in protocol.cells():
                 key, definition = _key(cell), protocol.definition(cell)
                 known, status = found.get(key, (definition, ""))
                 if known != definition:
                     raise self._refuse(f"of {cell.describe()!r} by another definition (data or options)")
                 if status == "":
-                    columns = "dataset, factors, repeat, method, target, definition"
                     connection.execute(f"INSERT INTO cells ({columns}) VALUES (?,?,?,?,?,?)", (*key, definition))
                 if status in ("", "planned") or (retry and status == "failed"):
                     missing.append(cell)
@@ -187,7 +181,7 @@ class Store:
                 raise self._refuse(f"with {name} {was}, this protocol has {now}")
         if list(before["factors"]) != list(fields["factors"]):
             raise self._refuse(f"with the factors {list(before['factors'])}")
-        fields["datasets"] = [*before["datasets"], *(v for v in fields["datasets"] if v not in before["datasets"])]
+        fields["datasets"] = _union(before["datasets"], fields["datasets"])
         fields["repeats"] = max(before["repeats"], fields["repeats"])
         for key, spec in fields["methods"].items():
             was, now = (_decisive(part) for part in (before["methods"].get(key, spec), spec))
@@ -195,10 +189,7 @@ class Store:
                 raise self._refuse(f"of {key!r} by another definition (options)")
         for name in ("data", "methods"):
             fields[name] = before[name] | fields[name]
-        fields["factors"] = {
-            name: [*before["factors"].get(name, ()), *(v for v in levels if v not in before["factors"].get(name, ()))]
-            for name, levels in fields["factors"].items()
-        }
+        fields["factors"] = {name: _union(before["factors"][name], now) for name, now in fields["factors"].items()}
         return fields
 
     def protocol(self) -> Protocol:
@@ -210,29 +201,21 @@ class Store:
 
     def add(self, outcome: Outcome) -> None:
         """Store a finished cell. If another run has stored it before, that one stays."""
-        key = _key(outcome.cell)
         where = "dataset = ? AND factors = ? AND repeat = ? AND method = ? AND target = ?"
         with self._transaction() as connection:
-            row = connection.execute(f"SELECT id, status FROM cells WHERE {where}", key).fetchone()
-            number, status = row
+            query = f"SELECT id, status FROM cells WHERE {where}"
+            number, status = connection.execute(query, _key(outcome.cell)).fetchone()
             if status == "done":
                 return
-            names = (*COLUMNS, "versions", "machine")
-            values = [_storable(getattr(outcome, name)) for name in COLUMNS]
+            names = ", ".join(f"{name} = ?" for name in (*_COLUMNS, "versions", "machine"))
+            values = [_storable(getattr(outcome, name)) for name in _COLUMNS]
             values += [json.dumps(outcome.versions), outcome.machine, number]
-            connection.execute(f"UPDATE cells SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?", values)
-            connection.executemany(
-                "INSERT OR REPLACE INTO scores VALUES (?, ?, ?)",
-                [(number, measure, _plain(value)) for measure, value in outcome.scores.items()],
-            )
-            connection.executemany(
-                "INSERT OR REPLACE INTO layers VALUES (?, ?, ?, ?)",
-                [(number, layer, measure, _plain(value)) for (layer, measure), value in outcome.layers.items()],
-            )
-
-    def data_facts(self) -> list[tuple[Any, ...]]:
-        """Return what is known of the data sets."""
-        return self.connection.execute("SELECT * FROM datasets").fetchall()
+            connection.execute(f"UPDATE cells SET {names} WHERE id = ?", values)
+            # SQLite takes NaN for NULL.
+            scores = [(number, measure, float(value)) for measure, value in outcome.scores.items()]
+            connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?)", scores)
+            layers = [(number, *place, float(value)) for place, value in outcome.layers.items()]
+            connection.executemany("INSERT OR REPLACE INTO layers VALUES (?, ?, ?, ?)", layers)
 
     def rows(self, table: str, columns: Iterable[str]) -> list[tuple[Any, ...]]:
         """Return columns of all cells, or of all scores or layers with the columns of their cell."""
@@ -250,11 +233,63 @@ def _decisive(method: dict[str, Any]) -> str:
     return json.dumps([method.get(key) for key in ("use", "options", "choose_layer")], sort_keys=True)
 
 
+def _union(before: Iterable[Any], now: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys([*before, *now]))
+
+
 def _storable(value: Any) -> Any:
     """Return text that SQLite takes: errors may hold what is no valid text."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _plain(value: float) -> float | None:
-    """Return the value, NaN as NULL."""
-    return None if value != value else float(value)  # only NaN differs from itself
+@dataclass(frozen=True)
+class Results:
+    """What a file of results holds.
+
+    Attributes
+    ----------
+    protocol : what was to be run, all runs on the file together
+    scores : dataset, one column for each factor, repeat, method, measure, value
+    layers : the same and `layer`: scores on test rows after each layer of cascades
+    cells : one line for each finished or failed cell: what it cost, with which versions, warnings and errors
+    planned : all cells that were to be run: dataset, factors, repeat, method, target, status ("planned" if not yet run)
+    datasets : name, n_rows, n_features, n_labels, fingerprint of each data set
+    command : the commands that wrote to the file, one in each line
+    """
+
+    protocol: Protocol
+    scores: pd.DataFrame
+    layers: pd.DataFrame
+    cells: pd.DataFrame
+    planned: pd.DataFrame
+    datasets: pd.DataFrame = field(default_factory=pd.DataFrame)
+    command: str = ""
+
+
+def read_results(path: str | os.PathLike[str]) -> Results:
+    """Read a file of results; a run may be writing to it."""
+    with Store(path) as store, store.snapshot():
+        protocol = store.protocol()
+        factors = list(protocol.factors)
+        key = ["dataset", "factors", "repeat", "method"]
+        scores = _table(store, "scores", [*key, "measure", "value"], factors)
+        layers = _table(store, "layers", [*key, "layer", "measure", "value"], factors)
+        cells = _table(store, "cells", [*key, "target", *_COLUMNS, "versions", "machine"], factors)
+        facts = store.connection.execute("SELECT * FROM datasets").fetchall()
+        datasets = pd.DataFrame.from_records(facts, columns=list(DataFacts._fields))
+        command = store.meta("commands") or ""
+    planned = cells[["dataset", *factors, "repeat", "method", "target", "status"]].copy()
+    cells = cells[cells["status"] != "planned"].reset_index(drop=True)
+    cells["versions"] = [json.loads(text) for text in cells["versions"]]
+    return Results(protocol, scores, layers, cells, planned, datasets, command)
+
+
+def _table(store: Store, table: str, columns: list[str], factors: list[str]) -> pd.DataFrame:
+    """Return a table with the factors in columns of their own."""
+    frame = pd.DataFrame.from_records(store.rows(table, columns), columns=columns)
+    levels: list[dict[str, Any]] = [json.loads(text) for text in frame.pop("factors")]
+    for at, factor in enumerate(factors, start=1):
+        frame.insert(at, factor, [level.get(factor) for level in levels])
+    if "value" in frame:
+        frame["value"] = frame["value"].astype(float)
+    return frame

@@ -22,21 +22,16 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from naive_siamese import make_pairs, make_points, rows_of, swapped
-from sylvan.bench.baselines.pairs import (
-    ConcatenatedPairs,
-    SiameseNetwork,
+from sylvan.bench.baselines import ConcatenatedPairs, SiameseNetwork
+from sylvan.bench.baselines.siamese_network import (
     _column_statistics,
     _hold_out,
-    most_accurate_threshold,
-)
-from sylvan.bench.baselines.siamese_network import (
-    TrainingPlan,
     contrastive_loss,
     embed,
     initial_weights,
-    layer_sizes,
     train_networks,
 )
+from sylvan.pairs.classifier import best_threshold
 
 X, CLASSES = make_points()
 INDICES, Y = make_pairs(CLASSES, 80)
@@ -292,7 +287,11 @@ def test_initial_weights():
     ("m", "sizes"), [(1, (2, 1)), (2, (3, 1)), (3, (5, 1)), (4, (6, 1)), (5, (8, 2)), (22, (33, 7)), (34, (51, 11))]
 )
 def test_layer_sizes(m, sizes):
-    assert layer_sizes(m) == sizes
+    assert SiameseNetwork()._check_hidden(m) == sizes
+
+
+def most_accurate_threshold(distance, dissimilar):
+    return best_threshold(distance, ~dissimilar, "accuracy", None, None)
 
 
 @settings(deadline=None)
@@ -344,7 +343,7 @@ def test_column_statistics():
 
 def plan(**options):
     settings = {"learning_rate": 0.01, "optimizer": "sgd", "weight_decay": 0.0, "batch_size": 16, "max_epochs": 10}
-    return TrainingPlan(**settings | {"patience": 50} | options)
+    return settings | {"patience": 50} | options
 
 
 STANDARD = (PAIRS - X.mean(axis=0)) / X.std(axis=0)
@@ -355,7 +354,13 @@ HELD_OUT = np.arange(80) % 4 == 0
 def train(margins, seed=0, weights=None, **options):
     pytest.importorskip("torch")
     start = initial_weights((4, 6, 2), np.random.RandomState(7)) if weights is None else weights
-    return train_networks(STANDARD, DISSIMILAR, HELD_OUT, margins, start, plan(**options), np.random.RandomState(seed))
+    state = np.random.RandomState(seed)
+    return train_networks(STANDARD, DISSIMILAR, HELD_OUT, margins, start, state, **plan(**options))
+
+
+def losses_of(network):
+    """Return the losses of each epoch, for pairs learned from and for those held out."""
+    return np.array(network.losses).T
 
 
 def test_one_step_goes_down_the_numerical_gradient():
@@ -385,17 +390,17 @@ def test_one_step_goes_down_the_numerical_gradient():
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_the_loss_falls(optimizer):
     (found,) = train([5.0], optimizer=optimizer, max_epochs=30)
-    assert found.train_loss[-1] < 0.7 * found.train_loss[0]
-    assert len(found.train_loss) == len(found.validation_loss) == 31
-    assert (np.diff(found.train_loss) < 0).mean() > 0.6
+    assert losses_of(found)[0][-1] < 0.7 * losses_of(found)[0][0]
+    assert len(losses_of(found)[0]) == len(losses_of(found)[1]) == 31
+    assert (np.diff(losses_of(found)[0]) < 0).mean() > 0.6
 
 
 def test_recorded_losses_are_those_of_the_kept_weights():
     (found,) = train([5.0])
-    for loss, rows in ((found.train_loss, ~HELD_OUT), (found.validation_loss, HELD_OUT)):
+    for loss, rows in ((losses_of(found)[0], ~HELD_OUT), (losses_of(found)[1], HELD_OUT)):
         a, b = ([naive_embedding(x, found.weights) for x in STANDARD[rows][:, side]] for side in (0, 1))
         assert loss[found.best_epoch] == pytest.approx(naive_loss(a, b, DISSIMILAR[rows], 5.0))
-    assert found.best_epoch == np.argmin(found.validation_loss)
+    assert found.best_epoch == np.argmin(losses_of(found)[1])
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -404,7 +409,7 @@ def test_networks_side_by_side_know_nothing_of_each_other(optimizer):
     for margin, found in zip([1.0, 5.0, 20.0], together):
         (alone,) = train([margin], optimizer=optimizer)
         assert alone.best_epoch == found.best_epoch
-        np.testing.assert_allclose(found.validation_loss, alone.validation_loss, rtol=1e-9)
+        np.testing.assert_allclose(losses_of(found)[1], losses_of(alone)[1], rtol=1e-9)
         for (matrix, bias), (other, other_bias) in zip(found.weights, alone.weights):
             np.testing.assert_allclose(matrix, other, rtol=1e-7, atol=1e-10)
             np.testing.assert_allclose(bias, other_bias, rtol=1e-7, atol=1e-10)
@@ -412,7 +417,7 @@ def test_networks_side_by_side_know_nothing_of_each_other(optimizer):
 
 def test_early_stopping():
     for found in train([1.0, 5.0], learning_rate=0.3, max_epochs=60, patience=3):
-        losses = found.validation_loss
+        losses = losses_of(found)[1]
         assert found.best_epoch == np.argmin(losses)
         assert len(losses) == found.best_epoch + 4
         lowest = np.minimum.accumulate(losses)  # it never waited longer than the patience before
@@ -422,12 +427,12 @@ def test_early_stopping():
 @pytest.mark.filterwarnings("error")
 def test_steps_that_are_too_long_keep_what_was_best():
     wild, tame = train([1e8, 1.0], learning_rate=0.2, max_epochs=20)
-    assert not np.isfinite(wild.validation_loss[-1])
-    assert len(wild.validation_loss) < 21
-    assert len(tame.validation_loss) == 21
+    assert not np.isfinite(losses_of(wild)[1][-1])
+    assert len(losses_of(wild)[1]) < 21
+    assert len(losses_of(tame)[1]) == 21
     for found in (wild, tame):
         assert all(np.isfinite(part).all() for layer in found.weights for part in layer)
-        assert np.isfinite(found.validation_loss[found.best_epoch])
+        assert np.isfinite(losses_of(found)[1][found.best_epoch])
 
 
 # ------------------------------------------------------------------------------------------------ the Siamese network
@@ -468,7 +473,7 @@ def test_held_out_pairs_decide_margin_and_threshold():
     for margin in margins:
         state.set_state(order)
         how = plan(batch_size=32, weight_decay=1e-4, max_epochs=15, patience=20)
-        (found,) = train_networks((PAIRS - mean) / scale, Y < 0, held_out, [margin], start, how, state)
+        (found,) = train_networks((PAIRS - mean) / scale, Y < 0, held_out, [margin], start, state, **how)
         a, b = (embed((PAIRS[held_out, side] - mean) / scale, found.weights) for side in (0, 1))
         distances.append(np.sqrt(((a - b) ** 2).sum(axis=1)))
         scores.append(roc_auc_score(Y[held_out], -distances[-1]))
@@ -477,8 +482,8 @@ def test_held_out_pairs_decide_margin_and_threshold():
     assert len(set(scores)) > 1
     assert model.margin_ == margins[best]
     assert model.margin_scores_ == pytest.approx(dict(zip(margins, scores)))
-    np.testing.assert_allclose(model.loss_curve_, networks[best].train_loss)
-    np.testing.assert_allclose(model.validation_loss_curve_, networks[best].validation_loss)
+    np.testing.assert_allclose(model.loss_curve_, losses_of(networks[best])[0])
+    np.testing.assert_allclose(model.validation_loss_curve_, losses_of(networks[best])[1])
     assert model.n_epochs_ == networks[best].best_epoch
     assert model.threshold_ == pytest.approx(most_accurate_threshold(distances[best], Y[held_out] < 0))
 

@@ -25,7 +25,7 @@ def _draw(display: str, model: Any, options: dict[str, Any]) -> Picture:
     from matplotlib import pyplot, style  # noqa: PLC0415 (an extra)
 
     from sylvan import plotting  # noqa: PLC0415 (as above)
-    from sylvan.bench.plots import to_png, to_svg  # noqa: PLC0415
+    from sylvan.plotting.style import to_png, to_svg  # noqa: PLC0415
 
     # A user's own style must not change the page; a name such as "$x" is a name, no formula; no window is opened.
     before = set(pyplot.get_fignums())

@@ -15,9 +15,10 @@ from sylvan.bench.baselines.rf_pct import RFPCT
 from sylvan.bench.baselines.well import WELL, WELLkNN
 
 if TYPE_CHECKING:
-    from sylvan.bench.baselines.pairs import ConcatenatedPairs, SiameseNetwork
+    from sylvan.bench.baselines.pairs import ConcatenatedPairs
+    from sylvan.bench.baselines.siamese_network import SiameseNetwork
 
 __all__ = ["DBPNN", "MLARAM", "RFPCT", "WELL", "ConcatenatedPairs", "MLkNN", "RAkEL", "SiameseNetwork", "WELLkNN"]
 
 # The methods on pairs may need packages that are slow to import.
-__getattr__, __dir__ = lazy(__name__, names={"ConcatenatedPairs": "pairs", "SiameseNetwork": "pairs"})
+__getattr__, __dir__ = lazy(__name__, names={"ConcatenatedPairs": "pairs", "SiameseNetwork": "siamese_network"})

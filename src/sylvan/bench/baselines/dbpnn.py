@@ -1,6 +1,7 @@
 """DBPNN: a deep back-propagation network that starts from restricted Boltzmann machines."""
 
 import warnings
+from contextlib import suppress
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -10,10 +11,12 @@ from sklearn.neural_network import BernoulliRBM, MLPClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils import check_random_state
 
+from sylvan._docs import documented
 from sylvan._validation import check_choice, check_integer, check_number
-from sylvan.bench.baselines.estimator import LabelLearner, dense, parameters
+from sylvan.bench.baselines.estimator import EXAMPLE, LabelLearner, dense, parameters
 
 
+@documented({}, example=EXAMPLE)
 @parameters
 class DBPNN(LabelLearner):
     """Deep back-propagation neural network, after MEKA's method of that name.
@@ -21,7 +24,7 @@ class DBPNN(LabelLearner):
     Features are scaled to [0, 1] by their least and greatest training value, and what lies outside is cut off. With
     `pretrain`, a restricted Boltzmann machine learns the features without labels, the next one its hidden units, and
     so on; then a network with these layers and one sigmoid output for each label starts from their weights and learns
-    by back-propagation (log-loss).
+    by back-propagation (log-loss). A single label is learnt by two outputs, of which one says that it is absent.
 
     The defaults are those of the LCForest paper. The iMLDF paper's network is
     `DBPNN((100, 50), pretrain=False, activation="relu", learning_rate=0.001)`. On sparse text the small pre-trained
@@ -38,8 +41,8 @@ class DBPNN(LabelLearner):
     alpha, learning_rate : float, default=0.0001 and 0.01
         Weight of the squared weights that is added to the loss, and first step size of "adam" and "sgd".
     max_iter : int, default=200
-        Number of passes over the rows; "lbfgs" may need fewer. Learning does not stop where the loss stays the same
-        for a while, since a pre-trained network often starts on such a plateau.
+        Passes over the rows; "lbfgs" may need fewer. Learning does not stop where the loss stays the same for a while,
+        since a pre-trained network often starts on such a plateau.
     rbm_learning_rate, rbm_iter : float and int, default=0.1 and 10
         Step size of the Boltzmann machines, and passes over the rows for each.
     random_state : int, RandomState or None, default=None
@@ -52,27 +55,11 @@ class DBPNN(LabelLearner):
     network_ : the fitted `MLPClassifier`
     n_iter_ : passes that were made
 
-    Notes
-    -----
-    scikit-learn's network cannot be given its first weights, so it is fitted for one pass to have weights at all; then
-    `coefs_` and `intercepts_` of the hidden layers are replaced by the machines' `components_` and
-    `intercept_hidden_`, those of the output by new random numbers (Glorot's range), and it is fitted again with
-    `warm_start`. A single label is learnt by two outputs, of which one says that it is absent.
-
     References
     ----------
     G. E. Hinton and R. R. Salakhutdinov, Reducing the dimensionality of data with neural networks, Science 313, 2006;
     J. Read, P. Reutemann, B. Pfahringer and G. Holmes, MEKA: a multi-label/multi-target extension to WEKA, JMLR 17,
     2016.
-
-    Examples
-    --------
-    >>> from sylvan.bench.baselines import DBPNN
-    >>> from sylvan.datasets import load_digit_attributes
-    >>> X, Y = load_digit_attributes(return_X_y=True)
-    >>> model = DBPNN(solver="lbfgs", max_iter=1000, random_state=0).fit(X[:500], Y[:500])
-    >>> model.predict_proba(X[500:]).shape == Y[500:].shape
-    True
     """
 
     hidden: Any = (20, 20)
@@ -90,28 +77,32 @@ class DBPNN(LabelLearner):
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         hidden = self._check_parameters()
         rng = check_random_state(self.random_state)
-        self._scaler = MinMaxScaler(clip=True).fit(dense(X))
-        X = self._scaler.transform(dense(X))
-        outputs = np.column_stack([~Y, Y]) if Y.shape[1] == 1 else Y
+        self._scaler = MinMaxScaler(clip=True)
+        X = self._scaler.fit_transform(dense(X))
+        outputs = (np.column_stack([~Y, Y]) if Y.shape[1] == 1 else Y).astype(np.int64)
         network = MLPClassifier(
             hidden, activation=self.activation, solver=self.solver, alpha=self.alpha, max_iter=self.max_iter,
             learning_rate_init=self.learning_rate, n_iter_no_change=self.max_iter + 1,
             random_state=int(rng.randint(2**31)),
         )  # fmt: skip
-        self.rbms_ = self._learn_machines(X, hidden, rng) if self.pretrain else []
+        self.rbms_: list[BernoulliRBM] = []
+        rows, options = X, {"learning_rate": self.rbm_learning_rate, "n_iter": self.rbm_iter}
+        for units in hidden if self.pretrain else ():  # each machine learns the hidden units of the one before
+            machine = BernoulliRBM(units, **options, random_state=int(rng.randint(2**31)))
+            rows = machine.fit_transform(rows)
+            self.rbms_.append(machine)
         if self.rbms_:
-            _start_from(network, self.rbms_, X, outputs.astype(np.int64), rng)
+            _start_from(network, self.rbms_, X, outputs, rng)
         with warnings.catch_warnings():
             if self.solver != "lbfgs":  # the number of passes is a choice, not a limit
                 warnings.simplefilter("ignore", ConvergenceWarning)
-            self.network_ = network.fit(X, outputs.astype(np.int64))
+            self.network_ = network.fit(X, outputs)
         self.n_iter_ = network.n_iter_
 
     def _check_parameters(self) -> tuple[int, ...]:
-        try:
+        hidden: tuple[int, ...] = ()
+        with suppress(TypeError, ValueError):
             hidden = tuple(check_integer("hidden", units, 1) for units in self.hidden)
-        except (TypeError, ValueError):
-            hidden = ()
         if not hidden:
             raise ValueError(f"hidden must be one or more integers of at least 1, got {self.hidden!r}.")
         check_choice("pretrain", self.pretrain, (True, False))
@@ -123,19 +114,9 @@ class DBPNN(LabelLearner):
         check_number("rbm_learning_rate", self.rbm_learning_rate, 0.0, open_low=True)
         check_integer("rbm_iter", self.rbm_iter, 1)
         if self.pretrain and self.activation != "logistic":
-            have = "activation='logistic', which Boltzmann machines have"
-            raise ValueError(f"pretrain=True needs {have}, got {self.activation!r}.")
+            need = "activation='logistic', which Boltzmann machines have"
+            raise ValueError(f"pretrain=True needs {need}, got {self.activation!r}.")
         return hidden
-
-    def _learn_machines(self, X: np.ndarray, hidden: tuple[int, ...], rng: np.random.RandomState) -> list[Any]:
-        """Return one Boltzmann machine for each layer, each trained on the hidden units of the one before."""
-        machines = []
-        for units in hidden:
-            seed = int(rng.randint(2**31))
-            machine = BernoulliRBM(units, learning_rate=self.rbm_learning_rate, n_iter=self.rbm_iter, random_state=seed)
-            X = machine.fit_transform(X)
-            machines.append(machine)
-        return machines
 
     def _label_proba(self, X: Any) -> np.ndarray:
         proba = self.network_.predict_proba(self._scaler.transform(dense(X)))
@@ -146,7 +127,10 @@ class DBPNN(LabelLearner):
 def _start_from(
     network: MLPClassifier, machines: list[Any], X: np.ndarray, Y: np.ndarray, rng: np.random.RandomState
 ) -> None:
-    """Give a network that is to be fitted the weights of Boltzmann machines to start from."""
+    """Give a network the weights of Boltzmann machines to start from; its output gets random ones (Glorot's range).
+
+    scikit-learn's network cannot be given its first weights: one pass gives it some, and a `warm_start` keeps ours.
+    """
     n_iter = network.max_iter
     network.set_params(warm_start=True, max_iter=1)
     with warnings.catch_warnings():

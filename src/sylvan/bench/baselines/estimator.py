@@ -1,5 +1,6 @@
 """What the comparison methods share: reading the data, and turning label probabilities into predictions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, dataclass_transform
 
@@ -12,6 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._validation import check_features, check_rows, check_same_order, forget
 from sylvan.labels.table import TargetForm, Targets, complete_targets
 
+#: An example for methods that say nothing special of theirs.
+EXAMPLE = """
+>>> from sylvan.bench.baselines import {name}
+>>> from sylvan.datasets import load_digit_attributes
+>>> X, Y = load_digit_attributes(return_X_y=True)
+>>> {name}(random_state=0).fit(X[:1000], Y[:1000]).predict_proba(X[1000:]).shape == Y[1000:].shape
+True
+"""
+
 
 @dataclass_transform(eq_default=False)
 def parameters(cls: type) -> Any:
@@ -22,7 +32,7 @@ def parameters(cls: type) -> Any:
 class LabelLearner(ClassifierMixin, BaseEstimator):
     """A classifier that learns an (n, n_labels) table of 0/1; classes become one label each.
 
-    Subclasses say how to learn (`_learn`) and how probable labels are (`_label_proba`).
+    Subclasses learn from checked rows and bools (`_learn`), and say how probable labels are, (n, n_labels).
 
     Attributes
     ----------
@@ -35,6 +45,7 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
     n_labels_: int
     _form: TargetForm
     _fitted_names = ("_form", "_rows", "_labels", "_scaler")
+    _check_y: Callable[[Any], Targets] = staticmethod(complete_targets)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -59,22 +70,16 @@ class LabelLearner(ClassifierMixin, BaseEstimator):
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         return self
 
-    def _check_y(self, y: Any) -> Targets:
-        return complete_targets(y)
-
     def _check_X(self, X: Any, reset: bool = False) -> Any:
         return complete_features(self, X, reset=reset)
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
-        """Learn from checked rows and an (n, n_labels) array of bools."""
         raise NotImplementedError
 
     def _label_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of labels in checked rows, (n, n_labels)."""
         raise NotImplementedError
 
     def _decide(self, proba: np.ndarray) -> np.ndarray:
-        """Say which labels are predicted."""
         return proba > 0.5
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -96,13 +101,10 @@ def complete_features(estimator: Any, X: Any, *, reset: bool) -> Any:
     X = check_features(estimator, X, reset=reset)
     columns = X.indices[np.isnan(X.data)] if sparse.issparse(X) else np.flatnonzero(np.isnan(X).any(axis=0))
     if len(columns):
-        column = int(columns[0])
-        names = getattr(estimator, "feature_names_in_", None)
-        name = f"column {column}" if names is None else f"column {names[column]!r}"
-        raise ValueError(
-            f"Input X contains NaN in {name}, and {type(estimator).__name__} cannot learn from missing values. Fill "
-            "them first, for example with sklearn.impute.SimpleImputer."
-        )
+        name = getattr(estimator, "feature_names_in_", range(X.shape[1]))[int(columns[0])]
+        cannot = f"and {type(estimator).__name__} cannot learn from missing values"
+        fill = "Fill them first, for example with sklearn.impute.SimpleImputer."
+        raise ValueError(f"Input X contains NaN in column {name!r}, {cannot}. {fill}")
     return X
 
 

@@ -19,10 +19,9 @@ class MLARAM(LabelLearner):
 
     A prototype is a box in the features' unit cube, with one combination of labels. A training row goes to the
     prototype of its combination that answers best, if the box still covers little of the cube after taking it in (the
-    vigilance), and else founds a new one. Rows are learnt in the order in which they are given. For a new row, the
-    prototypes that answer nearly as well as the best one vote.
-
-    Features are scaled to [0, 1] by their least and greatest training value; what lies outside is cut off.
+    vigilance), and else founds a new one; rows are learnt in their order. For a new row, the prototypes that answer
+    nearly as well as the best one vote. Features are scaled to [0, 1] by their least and greatest training value; what
+    lies outside is cut off.
 
     Parameters
     ----------
@@ -41,10 +40,9 @@ class MLARAM(LabelLearner):
     Notes
     -----
     A label's score is the share of the votes, each weighted by the prototype's answer and its number of rows, that
-    goes to prototypes with the label. In each row it is proportional to the rank that scikit-multilearn gives, and
-    unlike it never above 1. `predict` cuts the row's sorted scores at their greatest gap, so that a label may be
-    predicted with a score below 0.5; where all scores are alike there is no gap, and all labels are predicted if they
-    are above 0.5. With a single label 0.5 is the limit.
+    goes to prototypes with the label: proportional to scikit-multilearn's rank in each row, but never above 1.
+    `predict` cuts the row's sorted scores at their greatest gap, so that a label may be predicted with a score below
+    0.5. Where all scores are alike, or there is a single label, 0.5 is the limit.
 
     References
     ----------
@@ -75,9 +73,7 @@ class MLARAM(LabelLearner):
         # Only prototypes of a row's own combination compete for it: combinations are learnt one after the other.
         found, code = np.unique(Y, axis=0, return_inverse=True)
         families = [_grow(X[code.ravel() == i], vigilance) for i in range(len(found))]
-        self.lower_ = np.concatenate([lower for lower, _, _ in families])
-        self.upper_ = np.concatenate([upper for _, upper, _ in families])
-        self.counts_ = np.concatenate([counts for _, _, counts in families])
+        self.lower_, self.upper_, self.counts_ = map(np.concatenate, zip(*families))
         self.labels_ = np.repeat(found, [len(counts) for _, _, counts in families], axis=0).astype(np.int64)
 
     def _label_proba(self, X: Any) -> np.ndarray:
@@ -101,14 +97,14 @@ class MLARAM(LabelLearner):
         return scores
 
     def _decide(self, proba: np.ndarray) -> np.ndarray:
-        n, q = proba.shape
+        q = proba.shape[1]
+        if q == 1:
+            return proba > 0.5
         order = np.argsort(-proba, axis=1, kind="stable")
         ranked = np.take_along_axis(proba, order, axis=1)
         gaps = ranked[:, :-1] - ranked[:, 1:]
-        if q == 1:
-            return proba > 0.5
         kept = np.where(gaps.max(axis=1) > 0.0, gaps.argmax(axis=1) + 1, np.where(ranked[:, 0] > 0.5, q, 0))
-        chosen = np.zeros((n, q), bool)
+        chosen = np.zeros(proba.shape, bool)
         np.put_along_axis(chosen, order, np.arange(q) < kept[:, None], axis=1)
         return chosen
 
@@ -140,12 +136,10 @@ def _box_size(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 
 
 def _overlap(X: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return the norm of the fuzzy intersection of rows and prototypes in complement code, (n, n_prototypes).
-
-    It is the prototype's norm less the row's city-block distance from the box, and that is half of what the ways by
-    the two corners are longer than the way from one to the other.
-    """
+    """Return the norm of the fuzzy intersection of rows and prototypes in complement code, (n, n_prototypes)."""
     if not len(lower):
         return np.zeros((len(X), 0))
+    # The prototype's norm less the row's city-block distance from the box, which is half of what the ways by the two
+    # corners are longer than the way from one to the other.
     beside = cdist(X, lower, "cityblock") + cdist(X, upper, "cityblock") - (upper - lower).sum(axis=1)
     return size - 0.5 * np.where(beside > _BLUR * X.shape[1], beside, 0.0)

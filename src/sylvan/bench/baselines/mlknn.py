@@ -17,15 +17,13 @@ class MLkNN(LabelLearner):
 
     For each label, the number of a row's k nearest rows that have it is compared with what is usual among training
     rows that have the label and among those that have not; Bayes' rule gives the probability. A training row is no
-    neighbour of its own; its duplicates are. Rows at equal distance are taken in their order in the training data.
-
-    Distances are Euclidean, on the features as they are given: scale them first where their units differ.
+    neighbour of its own; its duplicates are. Distances are Euclidean, on the features as they are: scale them first
+    where their units differ. Rows at equal distance are taken in their order in the training data.
 
     Parameters
     ----------
     k : int, default=10
-        Number of neighbours: 10 in the iMLDF paper, 3 in the LCForest paper. Of n training rows at most n - 1 are
-        taken.
+        Number of neighbours: 10 in the iMLDF paper, 3 in the LCForest paper; at most all other training rows.
     smoothing : float, default=1.0
         What is added to each count; 1 is Laplace's rule. Must be greater than 0.
 
@@ -56,11 +54,10 @@ class MLkNN(LabelLearner):
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         n, n_labels = Y.shape
-        k = check_integer("k", self.k, 1)
+        self.k_ = min(check_integer("k", self.k, 1), n - 1)
         s = check_number("smoothing", self.smoothing, 0.0, open_low=True)
         if n < 2:
             raise ValueError(f"MLkNN needs neighbours: at least 2 rows, got n_samples={n}.")
-        self.k_ = min(k, n - 1)
         neighbours, _ = nearest_rows(X, X, self.k_, leave_out_self=True)
         counts = Y[neighbours].sum(axis=1)
         having = np.empty((2, n_labels, self.k_ + 1))
@@ -86,23 +83,18 @@ class MLkNN(LabelLearner):
 
 
 def nearest_rows(rows: Any, queries: Any, k: int, leave_out_self: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of the k rows nearest to each query and their squared distances, nearest first.
+    """Return the indices of the k rows nearest to each query and their squared distances, nearest first, ties in order.
 
-    Equally distant rows come in their order. Products of matrices are quick but blur small differences: they choose
-    the candidates, whose distances are then summed feature by feature, so that a query's neighbours do not depend on
-    what else is asked for.
-
-    Rows and queries are arrays or CSR matrices. `leave_out_self` says that query i is row i, which is not a neighbour
-    of its own; k is then less than the number of rows.
+    Products of matrices are quick but blur small differences: they choose the candidates, whose distances are then
+    summed feature by feature, so that a query's neighbours do not depend on what else is asked for. Rows and queries
+    are arrays or CSR matrices. `leave_out_self` says that query i is row i, which is no neighbour of its own.
     """
-    n, n_queries = rows.shape[0], queries.shape[0]
-    rows, queries = _as_float(rows), _as_float(queries)
+    rows, queries = (part.astype(np.float64, copy=False) for part in (rows, queries))
     squares = _row_squares(rows)
     blur = 8.0 * (rows.shape[1] + 8) * np.finfo(np.float64).eps
-    indices = np.empty((n_queries, k), np.intp)
-    distances = np.empty((n_queries, k))
-    step = max(1, _BLOCK_CELLS // n)
-    for first in range(0, n_queries, step):
+    indices, distances = np.empty((queries.shape[0], k), np.intp), np.empty((queries.shape[0], k))
+    step = max(1, _BLOCK_CELLS // rows.shape[0])
+    for first in range(0, queries.shape[0], step):
         block = queries[first : first + step]
         own = _row_squares(block)
         products = block @ rows.T
@@ -121,10 +113,6 @@ def nearest_rows(rows: Any, queries: Any, k: int, leave_out_self: bool = False) 
             best = np.argsort(exact, kind="stable")[:k]
             indices[first + i], distances[first + i] = candidates[best], exact[best]
     return indices, distances
-
-
-def _as_float(X: Any) -> Any:
-    return sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
 
 
 def _row_squares(X: Any) -> np.ndarray:

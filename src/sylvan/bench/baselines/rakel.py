@@ -11,17 +11,18 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 
+from sylvan._docs import documented
 from sylvan._validation import check_choice, check_features, check_integer
-from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, parameters
+from sylvan.bench.baselines.estimator import EXAMPLE, LabelLearner, complete_features, dense, parameters
 
 
+@documented({}, example=EXAMPLE)
 @parameters
 class RAkEL(LabelLearner):
     """Random k-labelsets.
 
     Labels are drawn into small sets. For each set a classifier learns which combination of its labels a row has (label
-    powerset), so that it knows how they depend on each other; the sets vote for each label. Sets of one label are
-    binary relevance, one set of all labels is the plain label powerset.
+    powerset); the sets vote for each label. Sets of one label are binary relevance, one set of all the label powerset.
 
     Parameters
     ----------
@@ -31,8 +32,7 @@ class RAkEL(LabelLearner):
         Number of overlapping sets. None: two for each label. No more than there are different sets.
     overlapping : bool, default=False
         False: labels are divided into disjoint sets, of which the last may be smaller (RAkELd). True: different sets
-        are drawn, which may have labels in common (RAkELo). A label that is in none of them gets its share in the
-        training rows as probability.
+        are drawn (RAkELo); a label that is in none of them gets its share in the training rows as probability.
     estimator : classifier or None, default=None
         What learns the combinations; None: `DecisionTreeClassifier()`. If it takes no sparse X, X is made dense for it.
     votes : "hard" or "soft", default="hard"
@@ -56,15 +56,6 @@ class RAkEL(LabelLearner):
     ----------
     G. Tsoumakas, I. Katakis and I. Vlahavas, Random k-labelsets for multilabel classification, IEEE Transactions on
     Knowledge and Data Engineering 23, 2011.
-
-    Examples
-    --------
-    >>> from sylvan.bench.baselines import RAkEL
-    >>> from sylvan.datasets import load_digit_attributes
-    >>> X, Y = load_digit_attributes(return_X_y=True)
-    >>> model = RAkEL(labelset_size=4, random_state=0).fit(X[:1500], Y[:1500])
-    >>> model.predict(X[1500:]).shape == Y[1500:].shape
-    True
     """
 
     labelset_size: int = 3
@@ -136,15 +127,9 @@ class RAkEL(LabelLearner):
 def _fit_powerset(base: Any, X: Any, Y: np.ndarray, seed: int) -> tuple[np.ndarray, Any]:
     """Return the combinations that rows of Y have, and a classifier of them; None if there is one only."""
     found, code = np.unique(Y, axis=0, return_inverse=True)
-    estimator = None
-    if len(found) > 1:
-        estimator = clone(base)
-        _seed(estimator, np.random.RandomState(seed))
-        estimator.fit(X, code.ravel())
-    return found.astype(np.float64), estimator
-
-
-def _seed(estimator: Any, rng: np.random.RandomState) -> None:
-    """Seed an estimator and its parts."""
+    if len(found) == 1:
+        return found.astype(np.float64), None
+    estimator, rng = clone(base), np.random.RandomState(seed)
     names = [name for name in sorted(estimator.get_params()) if name.split("__")[-1] == "random_state"]
     estimator.set_params(**{name: int(rng.randint(2**31)) for name in names})
+    return found.astype(np.float64), estimator.fit(X, code.ravel())

@@ -4,12 +4,12 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 from sylvan._docs import documented
-from sylvan.bench.baselines.estimator import parameters
+from sylvan.bench.baselines.estimator import EXAMPLE, parameters
 from sylvan.forests import RandomForest
 from sylvan.forests.forest import PARAMETERS
 
 
-@documented(PARAMETERS)
+@documented(PARAMETERS, example=EXAMPLE)
 @parameters
 class RFPCT(RandomForest):
     """Random forest of predictive clustering trees, which predict all labels together.
@@ -31,15 +31,6 @@ class RFPCT(RandomForest):
     ----------
     D. Kocev, C. Vens, J. Struyf and S. Džeroski, Tree ensembles for predicting structured outputs, Pattern Recognition
     46, 2013.
-
-    Examples
-    --------
-    >>> from sylvan.bench.baselines import RFPCT
-    >>> from sylvan.datasets import load_digit_attributes
-    >>> X, Y = load_digit_attributes(return_X_y=True)
-    >>> forest = RFPCT(n_trees=20, random_state=0).fit(X[:1500], Y[:1500])
-    >>> forest.predict_proba(X[1500:]).shape == Y[1500:].shape
-    True
     """
 
     min_samples_split = 2

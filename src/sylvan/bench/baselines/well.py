@@ -16,7 +16,7 @@ from sylvan._validation import check_choice, check_integer, check_number, check_
 from sylvan.bench.baselines.estimator import LabelLearner, complete_features, dense, parameters
 from sylvan.bench.baselines.mlknn import MLkNN, nearest_rows
 from sylvan.labels.frequency import TIcE
-from sylvan.labels.table import Targets, read_targets
+from sylvan.labels.table import read_targets
 
 _MEDIAN_ROWS = 5000  # rows whose distances give the median
 _ALPHAS = 10.0 ** np.arange(-3.0, 4.5, 0.5)  # where "auto" looks first
@@ -46,8 +46,8 @@ class WELL(_GraphOptions, BaseEstimator):
         alpha f' L f + beta sum over y_i = 1 of (1 - f_i)^2 + sum of f_i
 
     where L is the graph's Laplacian: similar rows should have similar labels, recorded ones stay, and positives are
-    few. Then f is cut where the same objective of the 0/1 labels, with the recorded ones among them, is least. There
-    is nothing to predict other rows with; `WELLkNN` has it.
+    few. Then f is cut where the same objective of the 0/1 labels, with the recorded ones among them, is least. Other
+    rows are predicted by `WELLkNN`.
 
     Rows are similar by exp(-d^2 / (2 sigma^2)) of their distance d in standardised features, in a graph of the `k`
     nearest neighbours (of one or the other), and divided by the rows' mean sum of similarities.
@@ -55,17 +55,16 @@ class WELL(_GraphOptions, BaseEstimator):
     Parameters
     ----------
     alpha : float or "auto", default=100.0
-        Weight of similar labels for similar rows. The published value of 100 is great: it often makes nearly all
-        labels of all rows positive. "auto" takes, for each label, the least weight with which the soft labels sum up
-        to the number of positives that `TIcE` estimates, or to the most that any weight gives. The label is then
-        given to that number of rows, since by the objective a cut takes in nearly all rows or none with most weights.
+        Weight of similar labels for similar rows. The published value of 100 often makes nearly all labels positive.
+        "auto" takes, for each label, the least weight with which the soft labels sum up to the number of positives that
+        `TIcE` estimates, or to the most that any weight gives. That number of rows then gets the label, since by the
+        objective a cut takes in nearly all rows or none with most weights.
     beta : float, default=10.0
         Weight of the recorded positives. Their soft labels are at most 1 - 1 / (2 beta).
     graph, k : "knn" or "full", default="knn"; int, default=10
         Whether rows are linked with their k nearest neighbours (no more than there are) or with all rows.
     sigma : "median" or float, default="median"
-        Scale of distances; "median": sigma^2 is the median squared distance of two rows (of 5000 drawn if there are
-        more).
+        Scale of distances; "median": sigma^2 is the median squared distance of two rows (of 5000 drawn if more).
     random_state : int, RandomState or None, default=None
         For `TIcE`, if alpha is "auto", and the draw for the median.
 
@@ -78,19 +77,13 @@ class WELL(_GraphOptions, BaseEstimator):
     sigma_ : scale of distances used
     n_features_in_, feature_names_in_ : as found in fit
 
-    Notes
-    -----
-    Labels are completed one by one: how the published method makes labels share their similarities is not known in
-    enough detail. The best cut is chosen among the completed labels, which include y itself and all ones.
-
     References
     ----------
-    Y.-Y. Sun, Y. Zhang and Z.-H. Zhou, Multi-label learning with weak label, AAAI 2010.
+    Y.-Y. Sun, Y. Zhang and Z.-H. Zhou, Multi-label learning with weak label, AAAI 2010. Labels are completed one by one
+    here: how the published method makes them share their similarities is not known in enough detail.
 
     Examples
     --------
-    One of two groups of rows has a recorded positive:
-
     >>> from sylvan.bench.baselines import WELL
     >>> X = [[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]]
     >>> Y = [[0], [1], [0], [0], [0], [0]]
@@ -109,10 +102,9 @@ class WELL(_GraphOptions, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any) -> "WELL":
-        """Complete labels.
+        """Complete labels: y is (n, n_labels) or (n,), 1 where a label was recorded, else 0 or NaN.
 
-        y is (n, n_labels) or (n,), 1 where a label was recorded, else 0 or NaN. Several classes in (n,) become one
-        label each and are left as they are: there is nothing to complete.
+        Several classes in (n,) become one label each and are left as they are.
         """
         forget(self)
         if y is None:
@@ -121,10 +113,8 @@ class WELL(_GraphOptions, BaseEstimator):
         targets = read_targets(y)
         check_same_order(X, targets.index)
         check_rows(rows.shape[0], targets.n_rows)
-        auto = isinstance(self.alpha, str)
-        if auto:
-            check_choice("alpha", self.alpha, ("auto",))
-        else:
+        auto = isinstance(self.alpha, str) and check_choice("alpha", self.alpha, ("auto",)) == "auto"
+        if not auto:
             check_number("alpha", self.alpha, 0.0, 1e6)
         beta = check_number("beta", self.beta, 0.0, 1e6, open_low=True)
         if rows.shape[0] < 2:
@@ -133,25 +123,23 @@ class WELL(_GraphOptions, BaseEstimator):
         graph = self._make_graph(dense(rows), rng)
         Y = targets.recorded
         if targets.form.has_many_classes:
-            soft, complete, alpha = Y.astype(np.float64), Y.copy(), np.full(Y.shape[1], np.nan)
+            self.alpha_, self.soft_labels_ = np.full(Y.shape[1], np.nan), Y.astype(np.float64)
+            self.labels_ = Y.astype(np.int64)
+            return self
+        if auto:
+            self.frequency_ = TIcE().estimate(rows, Y, random_state=rng).value
+            self.alpha_ = np.array([_choose_alpha(graph, y, beta, c) for y, c in zip(Y.T, self.frequency_)])
         else:
-            if auto:
-                self.frequency_ = TIcE().estimate(rows, Y, random_state=rng).value
-                alpha = np.array([_choose_alpha(graph, y, beta, c) for y, c in zip(Y.T, self.frequency_)])
-            else:
-                alpha = np.full(Y.shape[1], float(self.alpha))
-            soft = np.column_stack([spread_label(graph, y, a, beta) for y, a in zip(Y.T, alpha)])
-            if auto:
-                cuts = [_take_first(y, f, _expected(y, c)) for y, f, c in zip(Y.T, soft.T, self.frequency_)]
-            else:
-                cuts = [cut_label(graph, y, f, a) for y, f, a in zip(Y.T, soft.T, alpha)]
-            complete = np.column_stack(cuts)
-            if complete.mean() > 0.9 > Y.mean() + 0.2:
-                warn_user(
-                    f"WELL made {complete.mean():.0%} of all labels positive; {Y.mean():.0%} were recorded. A smaller "
-                    'alpha, or alpha="auto", smooths less.'
-                )
-        self.alpha_, self.soft_labels_, self.labels_ = alpha, soft, complete.astype(np.int64)
+            self.alpha_ = np.full(Y.shape[1], float(self.alpha))
+        self.soft_labels_ = soft = np.column_stack([spread_label(graph, y, a, beta) for y, a in zip(Y.T, self.alpha_)])
+        if auto:
+            cuts = [_take_first(y, f, _expected(y, c)) for y, f, c in zip(Y.T, soft.T, self.frequency_)]
+        else:
+            cuts = [cut_label(graph, y, f, a) for y, f, a in zip(Y.T, soft.T, self.alpha_)]
+        self.labels_ = np.column_stack(cuts).astype(np.int64)
+        if self.labels_.mean() > 0.9 > Y.mean() + 0.2:
+            made = f"WELL made {self.labels_.mean():.0%} of all labels positive; {Y.mean():.0%} were recorded."
+            warn_user(f'{made} A smaller alpha, or alpha="auto", smooths less.')
         return self
 
     def fit_transform(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -179,8 +167,7 @@ class WELL(_GraphOptions, BaseEstimator):
             return full / degree if degree > 0.0 else full
         neighbours, squares = nearest_rows(X, X, k, leave_out_self=True)
         similar = np.exp(squares.ravel() / (-2.0 * sigma2))
-        start = np.arange(n + 1) * k
-        one_way = sparse.csr_array((similar, neighbours.ravel(), start), shape=(n, n))
+        one_way = sparse.csr_array((similar, neighbours.ravel(), np.arange(n + 1) * k), shape=(n, n))
         links = sparse.csr_array(one_way.maximum(one_way.T))
         links.eliminate_zeros()  # similarities too small to be told from 0 link nothing
         degree = links.sum() / n
@@ -205,10 +192,8 @@ def spread_label(graph: Any, y: np.ndarray, alpha: float, beta: float) -> np.nda
     The upper limit never binds, and the Hessian is an M-matrix: the free rows (f > 0) are found by solving for f and
     adding and dropping rows until nothing changes. Where a part of the graph has no recorded positive, f is 0.
     """
-    n = len(y)
-    f = np.zeros(n)
     if not y.any():
-        return f
+        return np.zeros(len(y))
     if alpha == 0.0:
         return np.where(y, max(0.0, 1.0 - 0.5 / beta), 0.0)
     _, part = connected_components(graph, directed=False)
@@ -219,7 +204,7 @@ def spread_label(graph: Any, y: np.ndarray, alpha: float, beta: float) -> np.nda
     free = reached.copy()
     for _ in range(_MAX_ROUNDS):
         rows = np.flatnonzero(free)
-        f = np.zeros(n)
+        f = np.zeros(len(y))
         if len(rows):
             f[rows] = _solve(graph, rows, diagonal[rows], linear[rows], alpha)
         slope = diagonal * f - 2.0 * alpha * (graph @ f) - linear
@@ -258,16 +243,14 @@ def _solve(graph: Any, rows: np.ndarray, diagonal: np.ndarray, linear: np.ndarra
 def cut_label(graph: Any, y: np.ndarray, f: np.ndarray, alpha: float) -> np.ndarray:
     """Return which rows have the label: y and those with f above the limit whose objective is least.
 
-    Rows are taken in one after the other, recorded ones first and then by f. A row adds the similarities with the
-    rows left outside and removes those with rows taken in before. Of equal objectives that of the fewest rows counts.
+    Taken in one after the other, recorded ones first and then by f, a row adds its similarities with the rows left
+    outside and removes those with rows taken in before. Of equal objectives that of the fewest rows counts.
     """
     if not y.any():
         return y.copy()
-    n = len(y)
-    key = np.where(y, np.inf, f)
+    n, key = len(y), np.where(y, np.inf, f)
     order = np.argsort(-key, kind="stable")
-    place = np.empty(n, np.intp)
-    place[order] = np.arange(n)
+    place = np.argsort(order)
     degree = np.asarray(graph.sum(axis=1)).ravel()
     if sparse.issparse(graph):
         links = graph.tocoo()
@@ -277,15 +260,14 @@ def cut_label(graph: Any, y: np.ndarray, f: np.ndarray, alpha: float) -> np.ndar
         inside = np.where(place[None, :] < place[:, None], graph, 0.0).sum(axis=1)
     objective = alpha * np.cumsum((degree - 2.0 * inside)[order]) + np.arange(1, n + 1)
     ends = np.flatnonzero(np.append(key[order][:-1] > key[order][1:], True))
-    best = ends[np.argmin(objective[ends])]
-    return place <= best
+    return place <= ends[np.argmin(objective[ends])]
 
 
 def _choose_alpha(graph: Any, y: np.ndarray, beta: float, frequency: float) -> float:
     """Return the least alpha with which soft labels sum up to the positives that there should be.
 
-    The sum grows with alpha from that of the recorded positives, and falls again where they are too few to hold the
-    label up; if it never is enough, alpha is where it is greatest.
+    The sum grows with alpha, and falls again where recorded positives are too few to hold the label up; if it never is
+    enough, alpha is where it is greatest.
     """
     if not y.any():
         return 0.0
@@ -344,16 +326,13 @@ class WELLkNN(_GraphOptions, LabelLearner):
     _: KW_ONLY
     n_neighbors: int = 3
     smoothing: float = 1.0
-
-    def _check_y(self, y: Any) -> Targets:
-        return read_targets(y)
+    _check_y = staticmethod(read_targets)
 
     def _learn(self, X: Any, Y: np.ndarray) -> None:
         check_integer("n_neighbors", self.n_neighbors, 1)
         check_number("smoothing", self.smoothing, 0.0, open_low=True)
-        self.well_ = WELL(
-            self.alpha, self.beta, graph=self.graph, k=self.k, sigma=self.sigma, random_state=self.random_state
-        ).fit(X, Y)
+        shared = {name: getattr(self, name) for name in WELL().get_params()}
+        self.well_ = WELL(**shared).fit(X, Y)
         self.mlknn_ = MLkNN(self.n_neighbors, self.smoothing).fit(X, self.well_.labels_)
 
     def _label_proba(self, X: Any) -> np.ndarray:

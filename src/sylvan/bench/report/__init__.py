@@ -15,11 +15,9 @@ from typing import Any
 import pandas as pd
 
 from sylvan._messages import many
-from sylvan.bench.report.cost import cost_figure, cost_tables
-from sylvan.bench.report.published_part import published_tables
-from sylvan.bench.report.ran import description, failures, progress, warnings
-from sylvan.bench.report.scores import factor_lines, layer_lines, score_tables
-from sylvan.bench.report.study import ALPHA, Figures, Study
+from sylvan.bench.report.ran import cost_figure, cost_tables, description, failures, progress, warnings
+from sylvan.bench.report.scores import factor_lines, layer_lines, published_tables, score_tables
+from sylvan.bench.report.study import ALPHA, Study
 from sylvan.bench.report.summary import boxes, control_tables, diagrams, friedman_table, rank_table, wilcoxon_tables
 from sylvan.bench.statistics import greater_is_better
 from sylvan.pages.page import Markup, Page
@@ -30,12 +28,9 @@ __all__ = ["write_report"]
 
 
 def write_report(
-    results: Any,
-    path: str | os.PathLike[str],
-    *,
-    plots_dir: str | os.PathLike[str] | None = None,
+    results: Any, path: str | os.PathLike[str], *, plots_dir: str | os.PathLike[str] | None = None,
     published: pd.DataFrame | None = None,
-) -> Path:
+) -> Path:  # fmt: skip
     """Write the report of a comparison as one HTML page that needs nothing else, and return its path.
 
     Parameters
@@ -60,21 +55,18 @@ def write_report(
     ...     "Weak labels" in write_report(results, Path(folder) / "report.html").read_text()
     True
     """
-    study = Study(results)
-    if plots_dir is not None:
-        Path(plots_dir).mkdir(exist_ok=True)
-    figures = Figures(Path(plots_dir) if plots_dir is not None else None)
-    title = str(getattr(study.protocol, "title", "") or "Comparison of methods")
+    study = Study(results, published, None if plots_dir is None else Path(plots_dir))
+    if study.folder is not None:
+        study.folder.mkdir(exist_ok=True)
+    title = study.protocol.title or "Comparison of methods"
     counts = {"method": study.methods, "data set": study.datasets, "measure": study.measures}
     sizes = [many(len(names), noun) for noun, names in counts.items()]
-    subtitle = ", ".join([f"Protocol {getattr(study.protocol, 'name', '?')}", *sizes])
+    subtitle = ", ".join([f"Protocol {study.protocol.name}", *sizes])
     known = {"study": study, "ALPHA": ALPHA, "arrow": arrow, "greater": greater_is_better}
     page = Page(f"{title}: report", subtitle, Path(__file__).parent / "templates", known)
     page.top = page.attempt("The warnings", "warnings.html", partial(warnings, study))
-    against = partial(published_tables, published=published)
-    last: _Part = ("Comparison with published figures", "The comparison", "published.html", against)
-    for heading, parts in groupby((*_PARTS, last), key=itemgetter(0)):
-        made = [_make(page, what, template, partial(facts, study, figures)) for _, what, template, facts in parts]
+    for heading, parts in groupby(_PARTS, key=itemgetter(0)):
+        made = [_make(page, what, template, partial(facts, study)) for _, what, template, facts in parts]
         page.section(heading, Markup("\n").join(made))
     return page.write(path)
 
@@ -87,8 +79,7 @@ def _make(page: Page, what: str, template: str, describe: Callable[[], dict[str,
         return page.note(reason)
 
 
-_Part = tuple[str, str, str, Callable[..., dict[str, Any]]]
-_PARTS: tuple[_Part, ...] = (
+_PARTS: tuple[tuple[str, str, str, Callable[[Study], dict[str, Any]]], ...] = (
     ("What was run", "The description", "description.html", description),
     ("What was run", "The table of cells", "progress.html", progress),
     ("What was run", "The table of failures", "failures.html", failures),
@@ -103,4 +94,5 @@ _PARTS: tuple[_Part, ...] = (
     ("Score per layer", "The lines", "layers.html", layer_lines),
     ("Cost", "The scatter", "cost_figure.html", cost_figure),
     ("Cost", "The tables", "cost.html", cost_tables),
+    ("Comparison with published figures", "The comparison", "published.html", published_tables),
 )

@@ -1,7 +1,5 @@
 """What the parts of the report share: the results with what is computed from them, and words for them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,41 +8,39 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from sylvan.bench.plots import Style, method_styles, to_png, to_svg
 from sylvan.bench.statistics import CompleteBlocks, Ranks, complete_blocks, dataset_means, ranks, wilcoxon_pairs
 from sylvan.measures import measure_name
 from sylvan.pages.page import Picture, write_whole
 from sylvan.pages.words import NotHere, slug
+from sylvan.plotting.style import Style, method_styles, to_png, to_svg
 
 ALPHA = 0.05
+Level = tuple[Any, ...] | None  # of the factors; None: all levels together
 # Larger pictures are smaller as PNG.
 LARGEST_SVG = 110_000
 MOST_PANELS = 48
 COSTS = {
-    "seconds": ("Fit, CPU s", 2),
-    "predict_seconds": ("Predict, CPU s", 3),
-    "peak_mib": ("Peak memory, MiB", 0),
-    "model_mb": ("Pickled model, MB", 2),
-    "n_layers": ("Layers", 1),
-}
+    "seconds": ("Fit, CPU s", 2), "predict_seconds": ("Predict, CPU s", 3), "peak_mib": ("Peak memory, MiB", 0),
+    "model_mb": ("Pickled model, MB", 2), "n_layers": ("Layers", 1),
+}  # fmt: skip
 
 
 class Study:
-    """Results with printed names of methods, and what several sections compute from them."""
+    """Results with printed names of methods, and what several sections compute from them.
 
-    def __init__(self, results: Any) -> None:
-        self.results, self.protocol = results, results.protocol
-        self.factors = [str(name) for name in self.protocol.factors]
-        self.repeat = str(getattr(self.protocol, "repeat_name", "") or "repeat")
-        self._wide: dict[tuple[str, tuple[Any, ...]], pd.DataFrame] = {}
+    `published` are figures to compare with (None: those of the protocol), `folder` is where files of plots go, if any.
+    """
+
+    def __init__(self, results: Any, published: pd.DataFrame | None = None, folder: Path | None = None) -> None:
+        self.results, self.protocol, self.published, self.folder = results, results.protocol, published, folder
+        self.factors, self.repeat = list(self.protocol.factors), self.protocol.repeat_name
+        self.scores, self.layers = self._named(results.scores), self._named(results.layers)
+        self.cells, self.planned = self._named(results.cells), self._named(results.planned)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Printed names by id, made unique; ids that the protocol does not know come last."""
-        names = {str(key): str(name) for key, name in dict(self.protocol.method_names).items()}
-        for frame in (self.results.scores, self.results.cells):
-            for key in frame["method"].unique() if "method" in frame else ():
-                names.setdefault(str(key), str(key))
+        """Printed names by id, made unique."""
+        names = self.protocol.method_names
         twice = {name for name in names.values() if list(names.values()).count(name) > 1}
         return {key: f"{name} ({key})" if name in twice else name for key, name in names.items()}
 
@@ -53,53 +49,25 @@ class Study:
         """Colour and marker of each method."""
         return method_styles(list(self.names.values()))
 
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """Finite scores; an infinite one is no score either."""
-        return self._frame(self.results.scores, ["repeat", "method", "measure", "value"])
-
-    @cached_property
-    def layers(self) -> pd.DataFrame:
-        """Scores per layer, with printed names."""
-        return self._frame(self.results.layers, ["repeat", "method", "measure", "layer", "value"])
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """Finished and failed cells, with printed names."""
-        return self._frame(self.results.cells, ["repeat", "method", "target", "status", "error", *COSTS])
-
-    @cached_property
-    def planned(self) -> pd.DataFrame:
-        """All cells that were to be run."""
-        frame = getattr(self.results, "planned", None)
-        return self.cells if frame is None else self._frame(frame, ["repeat", "method", "target", "status"])
-
-    def _frame(self, frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-        """Missing columns are empty ones: a run in which all cells failed has tables without rows."""
-        wanted = ["dataset", *self.factors, *columns]
-        rest = [name for name in frame.columns if name not in wanted and columns[-1] != "value"]
-        frame = frame.reindex(columns=[*wanted, *rest])
-        names = frame["method"].map(lambda key: self.names.get(str(key), str(key)))
-        frame = frame.assign(dataset=frame["dataset"].map(str), method=names)
+    def _named(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table with printed names of methods, without scores that are not finite: an infinite one is none either."""
+        frame = frame.assign(method=frame["method"].map(self.names))
         return frame[np.isfinite(frame["value"].astype(float))].astype({"value": float}) if "value" in frame else frame
 
     @cached_property
     def methods(self) -> list[str]:
         """Printed names, in the order of the protocol."""
-        seen = set(self.scores["method"]) | set(self.planned["method"]) | set(self.cells["method"])
-        return [name for name in self.names.values() if name in seen]
+        return [name for name in self.names.values() if name in set(self.planned["method"])]
 
     @cached_property
     def measures(self) -> list[str]:
         """Measures with scores."""
-        seen = list(self.scores["measure"].unique())
-        return [name for name in dict.fromkeys([*self.protocol.measures, *seen]) if name in seen]
+        return [name for name in self.protocol.measures if name in set(self.scores["measure"])]
 
     @cached_property
     def datasets(self) -> list[str]:
         """Data sets, in the order of the protocol."""
-        seen = dict.fromkeys([*self.planned["dataset"], *self.cells["dataset"], *self.scores["dataset"]])
-        return [name for name in dict.fromkeys([*map(str, self.protocol.datasets), *seen]) if name in seen]
+        return [name for name in self.protocol.datasets if name in set(self.planned["dataset"])]
 
     @cached_property
     def levels(self) -> list[tuple[Any, ...]]:
@@ -121,37 +89,37 @@ class Study:
 
     @cached_property
     def order(self) -> list[str]:
-        """Methods from best to worst by mean rank over all measures and levels: the order of all plots."""
-        parts = [part.overall for part in self.ranks.values()]
-        if not parts:
-            return self.methods
-        mean = pd.concat(parts).groupby("method")["rank"].mean()
+        """Methods from best to worst by mean rank: the order of all plots."""
+        mean: Any = self.mean_ranks if self.ranks else {}
         return sorted(self.methods, key=lambda name: (mean.get(name, np.inf), self.methods.index(name)))
 
-    def wide(self, measure: str, level: tuple[Any, ...]) -> pd.DataFrame:
-        """Data sets x methods of a measure at a level."""
-        key = (measure, level)
-        if key not in self._wide:
-            self._wide[key] = dataset_means(self.blocks[measure].scores, measure, **dict(zip(self.factors, level)))
-        return self._wide[key]
+    @cached_property
+    def mean_ranks(self) -> pd.Series:
+        """Mean rank of each method over all measures and levels."""
+        return pd.concat([part.overall for part in self.ranks.values()]).groupby("method")["rank"].mean()
 
-    def pooled(self, measure: str) -> pd.DataFrame:
-        """Data sets by methods: means over repeats, then over levels."""
-        rows = self.blocks[measure].scores
-        means = rows.groupby(["dataset", *self.factors, "method"], sort=False)["value"].mean()
-        wide = means.groupby(["dataset", "method"], sort=False).mean().unstack("method")
-        return wide.reindex(columns=list(self.blocks[measure].methods))
+    @cached_property
+    def wide(self) -> dict[tuple[str, Level], pd.DataFrame]:
+        """Data sets x methods of each measure at each level; at None, of means over repeats and then over levels."""
+        found: dict[tuple[str, Level], pd.DataFrame] = {}
+        for measure, blocks in self.blocks.items():
+            rows = blocks.scores
+            for level in self.levels:
+                found[measure, level] = dataset_means(rows, measure, **dict(zip(self.factors, level)))
+            means = rows.groupby(["dataset", *self.factors, "method"], sort=False)["value"].mean()
+            pooled: Any = means.groupby(["dataset", "method"], sort=False).mean().unstack("method")
+            found[measure, None] = pooled.reindex(columns=list(blocks.methods))
+        return found
 
-    def places(self, measure: str) -> Iterator[tuple[list[str], pd.DataFrame, pd.DataFrame]]:
-        """Each level, and all together if there are several: its words, data sets x methods, Wilcoxon's tests."""
-        for level in self.levels:
-            yield list(map(plain, level)), self.wide(measure, level), self.tests[measure, level]
-        if len(self.levels) > 1:
-            yield ["all"] * len(self.factors), self.pooled(measure), self.tests[measure, None]
+    @cached_property
+    def places(self) -> dict[Level, list[str]]:
+        """Words of each level, and of None, all together, if there are several."""
+        words: dict[Level, list[str]] = {level: list(map(plain, level)) for level in self.levels}
+        return words | ({None: ["all"] * len(self.factors)} if len(words) > 1 else {})
 
-    def level_name(self, level: tuple[Any, ...]) -> str:
+    def level_name(self, level: Level) -> str:
         """Levels of the factors in words, of those that have several."""
-        several = [(name, value) for name, value in zip(self.factors, level) if self.scores[name].nunique() > 1]
+        several = [(name, value) for name, value in zip(self.factors, level or ()) if self.scores[name].nunique() > 1]
         return ", ".join(f"{measure_name(name)} {plain(value)}" for name, value in several)
 
     def head(self, first: str, *columns: str) -> list[str]:
@@ -166,24 +134,18 @@ class Study:
             raise NotHere("Only one method has scores: there is nothing to rank.")
 
     @cached_property
-    def tests(self) -> dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame]:
-        """Wilcoxon's tests per measure and level; the level None is all of them pooled."""
-        found: dict[tuple[str, tuple[Any, ...] | None], pd.DataFrame] = {}
-        for measure in self.measures:
-            for level in self.levels:
-                found[measure, level] = wilcoxon_pairs(self.wide(measure, level))
-            found[measure, None] = wilcoxon_pairs(self.pooled(measure))
-        return found
+    def tests(self) -> dict[tuple[str, Level], pd.DataFrame]:
+        """Wilcoxon's tests of each measure at each level, and at None."""
+        return {place: wilcoxon_pairs(wide) for place, wide in self.wide.items()}
 
-
-@dataclass(frozen=True)
-class Figures:
-    """Makes pictures of figures, and files of them if there is a folder."""
-
-    folder: Path | None
+    def at(self, frame: pd.DataFrame, level: Level) -> pd.DataFrame:
+        """Rows at a level; all at None."""
+        for name, value in zip(self.factors, level or ()):
+            frame = frame[frame[name] == value]
+        return frame
 
     def picture(self, name: str, figure: Figure, *, png: bool = False, dpi: int = 120) -> Picture:
-        """Return a figure for the page: as SVG if that is not too long, else as PNG."""
+        """Return a figure for the page, as SVG if that is not too long, else as PNG; write its files."""
         svg = to_svg(figure) if self.folder is not None or not png else ""
         if self.folder is not None:
             write_whole(self.folder / f"{slug(name)}.svg", svg.encode())
@@ -195,16 +157,3 @@ class Figures:
 def plain(value: Any) -> str:
     """A level without needless digits."""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def at(frame: pd.DataFrame, factors: Sequence[str], level: tuple[Any, ...]) -> pd.DataFrame:
-    """Rows at a level."""
-    mask = pd.Series(True, index=frame.index)
-    for name, value in zip(factors, level):
-        mask &= frame[name] == value
-    return frame[mask]
-
-
-def key_of(row: Mapping[Any, Any], keys: Sequence[str]) -> tuple[Any, ...]:
-    """Return the values of some columns."""
-    return tuple(row[key] for key in keys)

@@ -8,25 +8,22 @@ import numpy as np
 import pandas as pd
 
 from sylvan.bench import plots
-from sylvan.bench.report.study import ALPHA, MOST_PANELS, Figures, Study, at, plain
+from sylvan.bench.report.study import ALPHA, MOST_PANELS, Level, Study
 from sylvan.bench.statistics import bonferroni_dunn, cliques, critical_difference, friedman, greater_is_better, paired_t
 from sylvan.pages.page import Cell, Table, number
 from sylvan.pages.words import DASH, MINUS, fixed, rows_of
 from sylvan.plotting.style import arrow
 
 
-def rank_table(study: Study, _: Figures) -> dict[str, Any]:
+def rank_table(study: Study) -> dict[str, Any]:
     """Tell average ranks."""
     study.need_two()
-    rows = []
+    rows: list[list[object]] = []
     for measure, part in study.ranks.items():
-        for level in study.levels:
-            here = at(part.overall, study.factors, level).set_index("method")["rank"]
+        for level, where in study.places.items():
+            here = study.at(part.overall, level)
             if len(here):
-                rows.append([arrow(measure), *map(plain, level), *_ranked(here, study.order)])
-        if len(study.levels) > 1:
-            mean = part.overall.groupby("method")["rank"].mean()
-            rows.append([arrow(measure), *["all"] * len(study.factors), *_ranked(mean, study.order)])
+                rows.append([arrow(measure), *where, *_ranked(here.groupby("method")["rank"].mean(), study.order)])
     return {"table": Table(study.head("Measure", *study.order), rows)}
 
 
@@ -36,30 +33,25 @@ def _ranked(values: pd.Series, methods: Sequence[str]) -> list[Cell]:
     return [number(value, 2, "best" if round(value, 9) == best else "") for value in cells]
 
 
-def boxes(study: Study, figures: Figures) -> dict[str, Any]:
+def boxes(study: Study) -> dict[str, Any]:
     """Draw percentile ranks, as in Figure 1 of the CaFE paper."""
     study.need_two()
-    levels = study.levels if len(study.levels) * len(study.ranks) <= MOST_PANELS else []
+    pooled = len(study.levels) * len(study.ranks) > MOST_PANELS
+    levels: list[Level] = [None] if pooled else [*study.levels]
     panels = []
     for measure, part in study.ranks.items():
         for level in levels:
-            here = at(part.by_dataset, study.factors, level)
+            here, wide = study.at(part.by_dataset, level), study.wide[measure, level]
             if len(here):
+                values = here.groupby(["dataset", "method"], sort=False)["percentile"].mean().unstack("method")
+                p_value = friedman(wide, greater_is_better=greater_is_better(measure)).p
+                groups = _groups(study.tests[measure, level], list(wide.columns))
                 title = " | ".join(filter(None, [arrow(measure), study.level_name(level)]))
-                panels.append(_panel(title, here, study.wide(measure, level), study.tests[measure, level], measure))
-        if not levels:
-            wide, tests = study.pooled(measure), study.tests[measure, None]
-            panels.append(_panel(arrow(measure), part.by_dataset, wide, tests, measure))
+                panels.append(plots.Panel(title, values, p_value, groups))
     columns = len(levels) if 1 < len(levels) <= 5 else 4
     figure = plots.percentile_boxes(panels, study.order, study.styles, columns=columns)
-    picture = figures.picture("percentile-ranks", figure, png=True)
-    return {"picture": picture, "n_panels": len(panels), "pooled": not levels}
-
-
-def _panel(title: str, here: pd.DataFrame, wide: pd.DataFrame, tests: pd.DataFrame, measure: str) -> plots.Panel:
-    values = here.groupby(["dataset", "method"], sort=False)["percentile"].mean().unstack("method")
-    p_value = friedman(wide, greater_is_better=greater_is_better(measure)).p
-    return plots.Panel(title, values, p_value, _groups(tests, list(wide.columns)))
+    picture = study.picture("percentile-ranks", figure, png=True)
+    return {"picture": picture, "n_panels": len(panels), "pooled": pooled}
 
 
 def _groups(tests: pd.DataFrame, methods: Sequence[str]) -> list[list[str]]:
@@ -85,12 +77,12 @@ def _cliques(group: set[str], more: set[str], done: set[str], friends: Mapping[s
         more, done = more - {name}, done | {name}
 
 
-def diagrams(study: Study, figures: Figures) -> dict[str, Any]:
+def diagrams(study: Study) -> dict[str, Any]:
     """Draw critical-difference diagrams."""
     study.need_two()
     found, too_few = [], []
     for measure in study.ranks:
-        test = friedman(study.pooled(measure), greater_is_better=greater_is_better(measure))
+        test = friedman(study.wide[measure, None], greater_is_better=greater_is_better(measure))
         if test.n_datasets < 2 or test.n_methods < 2:
             too_few.append(measure)
             continue
@@ -100,17 +92,17 @@ def diagrams(study: Study, figures: Figures) -> dict[str, Any]:
         figure = plots.rank_diagram(ranked, study.styles, difference=difference, groups=groups, title=arrow(measure))
         best = min(ranked, key=lambda name: ranked[name])
         facts = {"measure": measure, "n": test.n_datasets, "difference": difference, "best": best, "rank": ranked[best]}
-        found.append(facts | {"picture": figures.picture(f"cd-{measure}", figure)})
+        found.append(facts | {"picture": study.picture(f"cd-{measure}", figure)})
     return {"diagrams": found, "too_few": too_few}
 
 
-def friedman_table(study: Study, _: Figures) -> dict[str, Any]:
+def friedman_table(study: Study) -> dict[str, Any]:
     """Tell Friedman's tests."""
     study.need_two()
     rows: list[list[Any]] = []
     for measure in study.ranks:
-        for where, wide, _tests in study.places(measure):
-            test = friedman(wide, greater_is_better=greater_is_better(measure))
+        for level, where in study.places.items():
+            test = friedman(study.wide[measure, level], greater_is_better=greater_is_better(measure))
             cells = [test.statistic, _p_cell(test.p), test.f_statistic, _p_cell(test.f_p), Cell(test.reason, "wide")]
             rows.append([arrow(measure), *where, test.n_datasets, test.n_methods, *cells])
     head = study.head("Measure", "Data sets", "Methods", "χ²", "p", "F", "p of F", "Note")
@@ -124,16 +116,24 @@ def _p_cell(p: float, kind: str = "", sign: str = "") -> Cell:
     return Cell(sign + text, f"number {kind or ('good' if p < ALPHA else '')}".strip())
 
 
-def wilcoxon_tables(study: Study, _: Figures) -> dict[str, Any]:
-    """Tell Wilcoxon's tests of all pairs."""
+def wilcoxon_tables(study: Study) -> dict[str, Any]:
+    """Tell Wilcoxon's tests: how many rivals each method beats, how many beat it, and the p of all pairs."""
     study.need_two()
     rows, pairs = [], []
     for measure in study.ranks:
-        for where, _wide, tests in study.places(measure):
-            rows.append([arrow(measure), *where, *_wins(tests, measure, study.order)])
+        for level, where in study.places.items():
+            found = _outcomes(study.tests[measure, level], measure)
+            sure = [(one, better) for (one, _), (p, better) in found.items() if p < ALPHA]
+            counts = [f"{sure.count((name, True))} : {sure.count((name, False))}" for name in study.order]
+            rows.append([arrow(measure), *where, *(Cell(count, "number") for count in counts)])
         methods = [name for name in study.order if name in study.blocks[measure].methods]
-        # Of several levels, the last place is all of them together.
-        pairs.append((measure, Table(["", *methods], _p_matrix(tests, measure, methods))))
+        matrix: list[list[object]] = []  # of several levels, the last place is all of them together
+        for one in methods:
+            outcomes = [found.get((one, other), (np.nan, True)) for other in methods]
+            lost = f"{MINUS} "
+            cells = [_p_cell(p) if better or not p < ALPHA else _p_cell(p, "bad", lost) for p, better in outcomes]
+            matrix.append([one, *cells])
+        pairs.append((measure, Table(["", *methods], matrix)))
     return {"table": Table(study.head("Measure", *study.order), rows), "pairs": pairs}
 
 
@@ -147,35 +147,19 @@ def _outcomes(tests: pd.DataFrame, measure: str) -> dict[tuple[str, str], tuple[
     return found
 
 
-def _wins(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[Cell]:
-    """Rivals that each method beats, and rivals that beat it."""
-    sure = [(one, better) for (one, _), (p, better) in _outcomes(tests, measure).items() if p < ALPHA]
-    return [Cell(f"{sure.count((name, True))} : {sure.count((name, False))}", "number") for name in methods]
-
-
-def _p_matrix(tests: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[list[object]]:
-    found, rows = _outcomes(tests, measure), []
-    for one in methods:
-        outcomes = [found.get((one, other), (np.nan, True)) for other in methods]
-        cells = [_p_cell(p) if better or not p < ALPHA else _p_cell(p, "bad", f"{MINUS} ") for p, better in outcomes]
-        rows.append([one, *cells])
-    return rows
-
-
-def control_tables(study: Study, _: Figures) -> dict[str, Any]:
+def control_tables(study: Study) -> dict[str, Any]:
     """Only where the protocol has a control, as the paper on pairs has."""
     if str(study.protocol.name) != "D" and "sdf" not in study.names:
         return {"controls": [], "too_few": []}
     study.need_two()
     found, too_few = [], []
     for measure in study.ranks:
-        wide, upwards = study.pooled(measure), greater_is_better(measure)
-        named = study.names.get("sdf", "")
-        mean = wide.mean() if upwards else -wide.mean()
-        control = named if named in wide else str(mean.idxmax())
+        wide, upwards = study.wide[measure, None], greater_is_better(measure)
         if len(wide) < 2 or wide.shape[1] < 2:
             too_few.append(measure)
             continue
+        named = study.names.get("sdf", "")
+        control = named if named in wide else str((wide.mean() if upwards else -wide.mean()).idxmax())
         test = bonferroni_dunn(wide, control, ALPHA, greater_is_better=upwards)
         rows = []
         for row in rows_of(test.table):
