@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel, maker, part, section
+from sylvan.kernels.compile import kernel, part, section
 from sylvan.kernels.cuts import MISSING, Bins, Cut, Labels, Rules, Shape, gather, judge_feature, make_work, open_node
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_below, random_unit
@@ -54,8 +54,6 @@ Sample = namedtuple("Sample", "rows held weight")
 
 Scratch = namedtuple("Scratch", "work cut features decrease tally seen local spare stack")
 """Room that is used again for each tree."""
-
-_make_work = maker(make_work)
 
 
 @part
@@ -224,7 +222,7 @@ def _push(stack, height, node, start, stop, held_start, held_stop, depth, n_cons
 @part
 def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
     """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
-    work, cut, features, decrease, tally, seen, local, spare, stack = scratch
+    work, cut, features, decrease, tally, seen, _, spare, stack = scratch
     flat_tally = tally.reshape(tally.size)
     for f in range(features.size):
         features[f] = f
@@ -253,9 +251,7 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
         if not pure and depth < rules.max_depth and rows.size >= max(rules.min_split, 2 * rules.min_leaf):
             shape = Shape(rows.size, 0, np.uint64(0), weight, 0.0)
             if judged:
-                shape = open_node(
-                    rows, sample.weight, labels, work, weight, tally, seen, n_seen, local, rules.random_cut
-                )
+                shape = open_node(rows, sample.weight, labels, weight, scratch, n_seen, rules.random_cut)
             n_constant = _search(work, shape, bins, rows, features, n_constant, state, rules, cut)
 
         if cut.score[0] > -np.inf:
@@ -290,8 +286,9 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
 
 
 @part
-def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight):
+def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, room):
     """List the rows drawn and, if there is room, those to be asked about; return their numbers."""
+    rows, held, row_weight = room
     n_rows, n_held = 0, 0
     for k in range(train_rows.size):
         row = train_rows[k]
@@ -342,45 +339,36 @@ def grow_trees(
         cumulative = np.cumsum(train_weight)
     largest_bag = min(train_rows.size, n_draws) if n_draws > 0 else train_rows.size
     most_leaves = max(1, largest_bag // min_leaf)
-    bag = np.empty(n, np.int32)
-    rows = np.empty(largest_bag, np.uint32)
-    held = np.empty(n if oos_sum.shape[0] > 0 else 0, np.uint32)
-    row_weight = np.empty(n, np.float64)
-    state = np.empty(1, np.uint64)
+    most_held = n if oos_sum.shape[0] > 0 else 0
+    bag, state = np.empty(n, np.int32), np.empty(1, np.uint64)
+    room = Sample(np.empty(largest_bag, np.uint32), np.empty(most_held, np.uint32), np.empty(n, np.float64))
     scratch = Scratch(
-        _make_work(largest_bag, n_positives, n_labels, y_bits.shape[1], random_cut),
+        make_work(largest_bag, n_positives, n_labels, y_bits.shape[1], random_cut),
         Cut(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1), np.empty(1, np.bool_),
             np.empty(1, np.bool_)),
-        np.empty(n_features, np.uint32),  # features
-        np.empty(n_features, np.float64),  # decrease
+        np.empty(n_features, np.uint32), np.empty(n_features, np.float64),  # features, decrease
         np.zeros((n_labels // LANES + 1, LANES), np.float64),  # tally; its last number counts the weight
-        np.empty(n_labels, np.uint32),  # seen
-        np.empty(n_labels, np.uint32),  # local
-        np.empty(max(rows.size, held.size) + 1, np.uint32),  # spare
+        np.empty(n_labels, np.uint32), np.empty(n_labels, np.uint32),  # seen, local
+        np.empty(max(largest_bag, most_held) + 1, np.uint32),  # spare
         np.empty((min(max_depth, most_leaves) + 2, 8), np.int64),  # stack: depth first, so not more than the depth
     )  # fmt: skip
     node, leaf, value = 0, 0, 0
     for tree in range(seeds.size):
         state[0] = seeds[tree]
-        for k in range(n):
-            bag[k] = 0
+        bag[:] = 0
         _draw_bag(state, train_rows, cumulative, n_draws, bag)
-        n_rows, n_held = _fill_sample(
-            bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight
-        )
+        n_rows, n_held = _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, room)
+        sample = Sample(room.rows[:n_rows], room.held[:n_held], room.weight)
         out = Trees(
             tree_nodes, tree_leaves, feature[node:], threshold[node:], child[node:], missing_left[node:], size[node:],
             leaf_length[leaf:], leaf_label[value:], leaf_value[value:],
         )  # fmt: skip
-        sample = Sample(rows[:n_rows], held[:n_held], row_weight)
-        n_nodes, n_leaves, n_values = _grow_tree(
-            bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes
-        )
+        wrote = _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes)
         total = max(scratch.decrease.sum(), 1e-300)
         for f in range(n_features):
             importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * GRID + 0.5) / GRID
-        tree_nodes[tree], tree_leaves[tree] = n_nodes, n_leaves
-        node, leaf, value = node + n_nodes, leaf + n_leaves, value + n_values
+        tree_nodes[tree], tree_leaves[tree] = wrote[0], wrote[1]
+        node, leaf, value = node + wrote[0], leaf + wrote[1], value + wrote[2]
     return node, leaf, value
 
 

@@ -8,7 +8,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel, maker, part
+from sylvan.kernels.compile import kernel, part
 from sylvan.kernels.lanes import LANES, add_lanes
 
 _WALKERS = 4  # rows that walk rather than split
@@ -113,9 +113,7 @@ def _expand(leaves, tree, n_bytes, lines, start):
     first = leaves.start[tree]
     for at in range(leaves.start[tree + 1] - first):
         base = start + np.uint64(at) * n_bytes
-        for b in range(n_bytes):
-            for j in range(LANES):
-                lines[base + b, j] = 0.0
+        lines[base : base + n_bytes] = 0.0
         for j in range(np.uint64(leaves.value_start[first + at]), np.uint64(leaves.value_start[first + at + 1])):
             label = leaves.label[j]
             lines[base + np.uint64(label // LANES), label % LANES] = leaves.value[j]
@@ -139,16 +137,6 @@ def _add_values(leaves, tree, child, leaf, n, target):
             target[i, leaves.label[j]] += leaves.value[j]
 
 
-@maker
-def _make_block(columns, deepest):
-    n = columns.shape[1]
-    return Block(
-        columns,
-        np.empty((2, n), np.uint32),  # rows
-        np.empty((deepest + 2, 4), np.int64),  # stack
-    )
-
-
 _NODES = "i8[], i4[], f8[], i4[], u1[]"  # where trees start, then as in `Nodes`
 
 
@@ -156,7 +144,7 @@ _NODES = "i8[], i4[], f8[], i4[], u1[]"  # where trees start, then as in `Nodes`
 def find_leaves(columns, first, n, has_missing, node_start, feature, threshold, child, missing_left, deepest, out):
     """Write the leaves of n rows as node indices within their trees, to `out` (rows, trees) from row `first` on."""
     nodes = Nodes(feature, threshold, child, missing_left)
-    block = _make_block(columns, deepest)
+    block = Block(columns, np.empty((2, n), np.uint32), np.empty((deepest + 2, 4), np.int64))
     leaf = np.empty(n, np.int32)
     for tree in range(node_start.size - 1):
         _send_down(nodes, node_start[tree], block, n, has_missing, leaf)
@@ -176,7 +164,7 @@ def sum_leaf_values(
     """
     nodes = Nodes(feature, threshold, child, missing_left)
     leaves = Leaves(leaf_start, value_start, label, value)
-    block = _make_block(columns, deepest)
+    block = Block(columns, np.empty((2, n), np.uint32), np.empty((deepest + 2, 4), np.int64))
     n_labels = out.shape[2]
     n_bytes = (n_labels + LANES - 1) // LANES
     # Leaf values are written out as lines of all labels where adding those is cheaper than a list; costs as measured.

@@ -21,8 +21,7 @@ def find_bad_node(n_nodes, n_leaves, feature, child, size, below, first):
     root = 0
     for tree in range(n_nodes.size):
         n = n_nodes[tree]
-        for i in range(n):
-            below[root + i] = 0
+        below[root : root + n] = 0
         for i in range(n):
             at = root + i
             if feature[at] >= 0:
