@@ -1,6 +1,6 @@
 """Features as bins: one byte per value, computed once and shared by all forests that learn from the same rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,15 +43,9 @@ class BinnedMatrix:
     """
 
     def __init__(
-        self,
-        codes: np.ndarray,
-        start: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-        feature_names: np.ndarray | None = None,
-        *,
-        check: bool = True,
-    ) -> None:
+        self, codes: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray,
+        feature_names: np.ndarray | None = None, *, check: bool = True,
+    ) -> None:  # fmt: skip
         if check:
             _check_bins(codes, start, low, high)
         self.codes, self.start, self.low, self.high = codes, start, low, high
@@ -133,13 +127,14 @@ def bin_matrix(
     """Bin validated features. Only rows marked in `used` (all by default) decide on the bins."""
     check_integer("max_bins", max_bins, 2, MAX_BINS)
     n, d = X.shape
-    columns_of = _column_reader(X)
+    by_column = X.tocsc() if sparse.issparse(X) else X
     sample, widening = _sample_rows(n, used)
     codes = np.empty((d, n), np.uint8)
     starts, lows, highs = [np.zeros(1, np.int64)], [], []
     width = max(1, min(d, _BLOCK_BYTES // (8 * n)))
     for first in range(0, d, width):
-        values = columns_of(first, min(first + width, d))
+        some = by_column[:, first : first + width]
+        values = np.ascontiguousarray((some.toarray() if sparse.issparse(some) else some).T, dtype=np.float64)
         sorted_sample = np.sort(values if sample is None else values[:, sample].copy(order="C"), axis=1)
         k = len(values)
         start, low, high = np.empty(k + 1, np.int64), np.empty(k * max_bins), np.empty(k * max_bins)
@@ -149,14 +144,6 @@ def bin_matrix(
         highs.append(high[: start[-1]].copy())
     bins = (np.concatenate(starts), np.concatenate(lows), np.concatenate(highs))
     return BinnedMatrix(codes, *bins, feature_names, check=False)
-
-
-def _column_reader(X: Any) -> Callable[[int, int], np.ndarray]:
-    """Return a function that gives columns `first` to `last` as the rows of a C-contiguous array."""
-    if sparse.issparse(X):
-        by_column = X.tocsc()
-        return lambda first, last: np.ascontiguousarray(by_column[:, first:last].toarray().T, dtype=np.float64)
-    return lambda first, last: np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
 
 
 def _sample_rows(n: int, used: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray]:
@@ -171,3 +158,11 @@ def _sample_rows(n: int, used: np.ndarray | None) -> tuple[np.ndarray | None, np
     sample = np.sort(np.random.default_rng(0).choice(size, _SAMPLE, replace=False))
     widening = np.ones(n, np.uint8) if used is None else used.astype(np.uint8)
     return sample if rows is None else rows[sample], widening
+
+
+def bin_values(binned: BinnedMatrix, rows: np.ndarray) -> np.ndarray:
+    """Return a real value for each of the rows' bins: one that falls on the same side of every cut."""
+    codes = binned.codes[:, rows].astype(np.int64)
+    missing = codes == MISSING
+    values = binned.low[np.where(missing, 0, codes) + binned.start[:-1, None]]
+    return np.ascontiguousarray(np.where(missing, np.nan, values).T)
