@@ -15,16 +15,9 @@ def require(holds: Any, otherwise: str) -> None:
 
 
 def check_array(
-    name: str,
-    value: Any,
-    dtype: Any,
-    shape: tuple[int | None, ...],
-    low: float | None = None,
-    high: float | None = None,
-    *,
-    nan: bool = False,
-    contiguous: bool = False,
-) -> np.ndarray:
+    name: str, value: Any, dtype: Any, shape: tuple[int | None, ...], low: float | None = None,
+    high: float | None = None, *, nan: bool = False, contiguous: bool = False,
+) -> np.ndarray:  # fmt: skip
     """Return an array if it has this type and shape (None: any length), and lies in [low, high].
 
     `nan` says whether values may be NaN; without `low` and `high` nothing is asked of values. `contiguous`: the array
@@ -71,7 +64,6 @@ def check_names(name: str, value: Any, n: int) -> None:
 def all_or_none(made: Any, names: tuple[str, ...]) -> bool:
     """Say whether an estimator is fitted: it has all of these attributes, or none."""
     there = [name for name in names if name in vars(made)]
-    require(
-        not there or len(there) == len(names), f"{sorted({*names} - {*there})} of {type(made).__name__} is missing."
-    )
+    missing = sorted({*names} - {*there})
+    require(not there or not missing, f"{missing} of {type(made).__name__} is missing.")
     return bool(there)
