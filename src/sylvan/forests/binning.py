@@ -92,14 +92,9 @@ class BinnedMatrix:
                 raise ValueError(f"Cannot join {parts[0].shape[0]} rows with {part.shape[0]} rows.")
         names = [part.feature_names for part in parts if part.feature_names is not None]
         ends = np.cumsum([0] + [part.start[-1] for part in parts])
-        return cls(
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([[0]] + [end + part.start[1:] for end, part in zip(ends, parts)]),
-            np.concatenate([part.low for part in parts]),
-            np.concatenate([part.high for part in parts]),
-            np.concatenate(names) if len(names) == len(parts) else None,
-            check=False,
-        )
+        start = np.concatenate([[0]] + [end + part.start[1:] for end, part in zip(ends, parts)])
+        codes, low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("codes", "low", "high"))
+        return cls(codes, start, low, high, np.concatenate(names) if len(names) == len(parts) else None, check=False)
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -147,10 +142,7 @@ def bin_matrix(
 
 
 def _sample_rows(n: int, used: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray]:
-    """Choose the rows that decide on the bins, None for all, and those that may widen them afterwards.
-
-    The used rows decide; of very many a fixed random sample does, and the others widen the bins.
-    """
+    """Return the rows that decide on the bins (None: all; of very many a fixed sample), and those that widen them."""
     rows = None if used is None or used.all() else np.flatnonzero(used)
     size = n if rows is None else len(rows)
     if size <= _SAMPLE:

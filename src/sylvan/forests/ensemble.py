@@ -69,13 +69,11 @@ class TreeVotes:
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
-        proba = self._label_proba(X)  # first: it says so if there was no fit
-        return self._form.proba(proba)
+        return self.target_form.proba(self._label_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
-        proba = self._label_proba(X)
-        return self._form.predict(proba)
+        return self.target_form.predict(self._label_proba(X))
 
     def tree_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities by each of `trees_`, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.
@@ -211,7 +209,6 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         if not isinstance(X, BinnedMatrix):
             return bin_matrix(X, self.max_bins, used=used)
         self.n_features_in_ = X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
         if X.feature_names is not None:
             self.feature_names_in_ = X.feature_names
         return X

@@ -26,10 +26,7 @@ _SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
 
 
 def cut_into_blocks(n: int, cost: int, n_jobs: int | None) -> list[slice]:
-    """Cut n trees that meet `cost` rows each (or the reverse) into blocks.
-
-    There are some for each worker, and none is so large that an interrupt would have to wait long.
-    """
+    """Cut n trees that meet `cost` rows each (or the reverse): some for each worker, none that would run for long."""
     workers = effective_n_jobs(n_jobs)
     n_blocks = max(n * cost // _BLOCK_WORK, 4 * workers if workers > 1 else 1)
     edges = np.linspace(0, n, min(n, n_blocks) + 1).astype(int)
@@ -117,8 +114,7 @@ def label_bits(targets: Targets) -> np.ndarray:
     if 4 * n_bytes > 16 + 8 * cardinality or n >= 2**24:
         return np.empty((n, 0), np.uint8)
     bits = np.zeros((n, n_bytes), np.uint8)
-    lengths = (targets.start[1:] - targets.start[:-1]).astype(np.int64)
-    rows = np.repeat(np.arange(n), lengths)
+    rows = np.repeat(np.arange(n), np.diff(targets.start).astype(np.int64))
     np.bitwise_or.at(bits, (rows, targets.label // 8), (1 << (targets.label % 8)).astype(np.uint8))
     bits[:, -1] |= 128
     return bits

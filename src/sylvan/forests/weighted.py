@@ -113,9 +113,7 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.forest)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags = get_tags(self.forest).input_tags
         tags.classifier_tags.multi_class = False
         return tags
 
@@ -194,10 +192,9 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
         n_jobs = self.forest.n_jobs if self.n_jobs is None else self.n_jobs
-        equal = np.isinf(self.lambda_)
-        trees = self.trees_ if equal else self._weighted
-        proba = sum_proba(trees, X, n_jobs)
-        return proba / trees.n_trees if equal else np.minimum(proba, 1.0)
+        if np.isinf(self.lambda_):  # equal weights
+            return sum_proba(self.trees_, X, n_jobs) / self.trees_.n_trees
+        return np.minimum(sum_proba(self._weighted, X, n_jobs), 1.0)
 
     @property
     def n_forests(self) -> int:

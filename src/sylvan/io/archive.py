@@ -34,10 +34,8 @@ _END = struct.Struct("<4s4H2LH")  # the archive's last record: mark, four counts
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _BLOCK = 1 << 20
 _MODEL = "model.json"
-_MOST_JSON = 1 << 26
-_MOST_DIRECTORY = 1 << 25
+_MOST_JSON, _MOST_DIRECTORY, _LONGEST_HEADER = 1 << 26, 1 << 25, 1 << 10
 _FREE, _MOST_PACKED = 1 << 26, 250
-_LONGEST_HEADER = 1 << 10
 _ARRAY_MARK = b"\x93NUMPY\x01\x00"
 _PLAIN_HEADER = re.compile(
     r"\{'descr': '([^']{2,12})', 'fortran_order': (True|False), 'shape': \(((?:\d{1,18}, )*\d{0,18},?)\), \} *\n"
@@ -51,10 +49,7 @@ def plain_type(name: Any) -> np.dtype:
     return np.dtype(name)
 
 
-# Writing
-
-
-def write_whole(file: BinaryIO, write: Callable[[zipfile.ZipFile], None]) -> None:
+def write_whole(file: Any, write: Callable[[zipfile.ZipFile], None]) -> None:
     """Write header and archive; `write` fills the archive, and may be called twice."""
     for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
         file.seek(0)
@@ -66,7 +61,7 @@ def write_whole(file: BinaryIO, write: Callable[[zipfile.ZipFile], None]) -> Non
         if sum(entry.file_size for entry in archive.filelist) <= _most_bytes(length):
             break
     file.seek(_HEADER.size)
-    digest = _digest(file)
+    digest = hashlib.file_digest(file, "sha256").digest()
     file.seek(0)
     file.write(_HEADER.pack(_MARK, FORMAT, length, digest))
 
@@ -90,18 +85,10 @@ def write_document(archive: zipfile.ZipFile, document: dict[str, Any]) -> None:
     archive.writestr(_MODEL, text, zipfile.ZIP_STORED)
 
 
-# Reading
-
-
 class Archive:
-    """An opened model file.
+    """An opened model file: `nodes`, the objects as data; `about`, what it says of itself; `n_arrays`, their number.
 
-    Attributes
-    ----------
-    nodes : list, the objects as data
-    about : dict, what the file says of itself
-    total : bytes that all entries have when they are unpacked
-    n_arrays : number of arrays
+    `total` are the bytes that all entries have when they are unpacked.
     """
 
     def __init__(self, file: BinaryIO, length: int) -> None:
@@ -181,7 +168,7 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
             yield archive
 
 
-def _check_header(path: Path, file: BinaryIO) -> int:
+def _check_header(path: Path, file: Any) -> int:
     """Return the archive's length."""
     header = file.read(_HEADER.size)
     if len(header) < len(_MARK) or not header.startswith(_MARK):
@@ -197,7 +184,7 @@ def _check_header(path: Path, file: BinaryIO) -> int:
     found = os.fstat(file.fileno()).st_size - _HEADER.size
     if found < length:
         raise ModelFileError(f"{path} is cut off: {found} of {length} bytes are there.")
-    if found > length or _digest(file) != digest:
+    if found > length or hashlib.file_digest(file, "sha256").digest() != digest:
         raise ModelFileError(f"{path} is damaged: its checksum does not fit.")
     return length
 
@@ -223,10 +210,3 @@ def _most_bytes(length: int) -> int:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
-
-
-def _digest(file: Any) -> bytes:
-    found = hashlib.sha256()
-    while block := file.read(_BLOCK):
-        found.update(block)
-    return found.digest()

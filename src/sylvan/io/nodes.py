@@ -40,10 +40,9 @@ def write_model(archive: zipfile.ZipFile, model: Any, about: dict[str, Any], fin
 
 
 class Writer:
-    """Turns objects into nodes of plain data; an object that is met twice is one node.
+    """Turns objects into nodes of plain data; an object that is met twice is one node, and the last one is the model.
 
-    A node refers to nodes before it only: there are no loops, and reading needs no recursion. The last one is the
-    model.
+    A node refers to nodes before it only: there are no loops, and reading needs no recursion.
     """
 
     def __init__(self, archive: zipfile.ZipFile, findings: bool = True) -> None:
@@ -153,11 +152,8 @@ class Writer:
         if isinstance(value, pd.MultiIndex):
             raise TypeError(f"{where} has an index of several levels, which a model file cannot hold: use joblib.dump.")
         if isinstance(value, pd.Index | pd.Series):
-            node: dict[str, Any] = {
-                "is": "index" if isinstance(value, pd.Index) else "series",
-                "dtype": str(value.dtype),
-            }
-            node["values"] = self.value(_column(value), where)
+            kind = "index" if isinstance(value, pd.Index) else "series"
+            node: dict[str, Any] = {"is": kind, "dtype": str(value.dtype), "values": self.value(_column(value), where)}
             node["name"] = self.value(value.name, where)
             if isinstance(value, pd.Series):
                 node["index"] = self.value(value.index, f"{where}.index")
@@ -311,12 +307,8 @@ class Reader:
         data, indices, indptr = self.values_of(node["parts"])
         rows, columns = node["shape"]
         good = all(type(part) is np.ndarray and part.ndim == 1 for part in (data, indices, indptr))
-        good = (
-            good
-            and data.dtype.kind in "biuf"
-            and indices.dtype == indptr.dtype
-            and indices.dtype in (np.int32, np.int64)
-        )
+        good = good and indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64)
+        good = good and data.dtype.kind in "biuf"
         good = good and type(rows) is type(columns) is int and 0 <= columns < 2**31 and len(indptr) == rows + 1
         good = good and indptr[0] == 0 and (indptr[1:] >= indptr[:-1]).all()
         good = good and indptr[-1] == len(indices) == len(data)

@@ -79,12 +79,8 @@ def _lowest_bit(word):
 @part
 def _offer(cut, score, feature, last_left, threshold, missing_left, saw_missing):
     if score > cut.score[0]:
-        cut.score[0] = score
-        cut.feature[0] = feature
-        cut.bin[0] = last_left
-        cut.threshold[0] = threshold
-        cut.missing_left[0] = missing_left
-        cut.saw_missing[0] = saw_missing
+        cut.score[0], cut.feature[0], cut.bin[0] = score, feature, last_left
+        cut.threshold[0], cut.missing_left[0], cut.saw_missing[0] = threshold, missing_left, saw_missing
 
 
 @part

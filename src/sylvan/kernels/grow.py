@@ -24,14 +24,7 @@ _ONE = np.uint64(1)
 Trees = namedtuple(
     "Trees", "n_nodes n_leaves feature threshold child missing_left size leaf_length leaf_label leaf_value"
 )
-"""Flat arrays of a block of trees, one after the other.
-
-Of each node: `feature` (LEAF for a leaf), `threshold` (rows with x <= threshold go left), `child` (index of the left
-child within the tree, the right one follows it; for a leaf its number within the tree), `missing_left`, `size` (the
-weight of the training rows). Of each leaf: `leaf_length` labels, given in `leaf_label` and `leaf_value`; a label that
-is not listed has probability 0. Leaves are numbered from left to right.
-"""
-
+"""Flat arrays of a block of trees, one after the other: what they hold is told by `sylvan.forests.TreeArrays`."""
 
 _DTYPES = ("i8", "i8", "i4", "f8", "i4", "u1", "f4", "i4", "u2", "f4")  # of `Trees`
 
@@ -196,10 +189,7 @@ def _mostly_left(codes, rows, last_left, row_weight):
 def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
     """Write a leaf and the probabilities of its labels; return the number of values so far."""
     flat = tally.reshape(tally.size)
-    out.feature[node] = LEAF
-    out.threshold[node] = 0.0
-    out.child[node] = leaf
-    out.missing_left[node] = 0
+    out.feature[node], out.threshold[node], out.child[node], out.missing_left[node] = LEAF, 0.0, leaf, 0
     first = n_values
     for k in range(n_seen):
         value = np.float32(np.floor(flat[seen[k]] / weight * GRID + 0.5) / GRID)
@@ -262,10 +252,8 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             middle = start + _partition(column, rows, last_left, missing_left, spare)
             held_middle = held_start + _partition(column, held, last_left, missing_left, spare)
             decrease[feature] -= purity
-            out.feature[node] = feature
-            out.threshold[node] = cut.threshold[0]
-            out.child[node] = n_nodes
-            out.missing_left[node] = missing_left
+            out.feature[node], out.threshold[node] = feature, cut.threshold[0]
+            out.child[node], out.missing_left[node] = n_nodes, missing_left
             below = depth + 1
             height = _push(stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature)
             height = _push(stack, height, n_nodes, start, middle, held_start, held_middle, below, n_constant, feature)
@@ -330,10 +318,6 @@ def grow_trees(
     rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)
     bins = Bins(codes, bin_start, bin_low, bin_high)
     labels = Labels(y_start, y_label, y_bits)
-    n_positives = 0
-    for k in range(train_rows.size):
-        n_positives += np.int64(y_start[train_rows[k] + 1] - y_start[train_rows[k]])
-
     cumulative = np.empty(0, np.float64)
     if n_draws > 0 and train_weight.size > 0:
         cumulative = np.cumsum(train_weight)
@@ -343,7 +327,7 @@ def grow_trees(
     bag, state = np.empty(n, np.int32), np.empty(1, np.uint64)
     room = Sample(np.empty(largest_bag, np.uint32), np.empty(most_held, np.uint32), np.empty(n, np.float64))
     scratch = Scratch(
-        make_work(largest_bag, n_positives, n_labels, y_bits.shape[1], random_cut),
+        make_work(largest_bag, y_label.size, n_labels, y_bits.shape[1], random_cut),
         Cut(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1), np.empty(1, np.bool_),
             np.empty(1, np.bool_)),
         np.empty(n_features, np.uint32), np.empty(n_features, np.float64),  # features, decrease

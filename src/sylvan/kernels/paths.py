@@ -49,8 +49,7 @@ def find_ends(node_start, feature, child, max_depth, above, depth):
     An end is a leaf, or a node at `max_depth` (below 0: no limit). Nodes below an end have depth -1.
     """
     n_ends, deepest = 0, 0
-    for node in range(feature.size):
-        above[node], depth[node] = -1, -1
+    above[:], depth[:] = -1, -1
     for tree in range(node_start.size - 1):
         start, stop = np.uint64(node_start[tree]), np.uint64(node_start[tree + 1])
         if start < stop:
@@ -63,9 +62,8 @@ def find_ends(node_start, feature, child, max_depth, above, depth):
                 deepest = max(deepest, depth[node])
             else:
                 left = start + np.uint64(child[node])
-                for side in range(2):
-                    above[left + np.uint64(side)] = 2 * np.int64(node) + side
-                    depth[left + np.uint64(side)] = depth[node] + 1
+                above[left], above[left + _ONE] = 2 * np.int64(node), 2 * np.int64(node) + 1
+                depth[left] = depth[left + _ONE] = depth[node] + 1
     return n_ends, deepest
 
 

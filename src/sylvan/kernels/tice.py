@@ -45,8 +45,7 @@ def _size(work, node, group):
 @part
 def _plant(work, labelled, fold, tree_fold):
     """Make the root: all rows, sorted into the four groups."""
-    for group in range(_N_GROUPS):
-        work.last[0, group] = 0
+    work.last[0, :] = 0
     for i in range(labelled.size):
         work.last[0, 2 * (fold[i] != tree_fold) + (labelled[i] == 0)] += 1
     end = 0
@@ -89,10 +88,7 @@ def _is_split(work, column, node):
 def _may_improve(work, column, node, min_labelled):
     """Say whether a bin of the estimation part has labelled rows enough to improve the bound, here or below."""
     _count(work, column, node, _EST_LABELLED)
-    most = 0
-    for b in range(work.counts.shape[1]):
-        most = max(most, work.counts[_EST_LABELLED, b])
-    return most >= min_labelled
+    return work.counts[_EST_LABELLED].max() >= min_labelled
 
 
 @part
