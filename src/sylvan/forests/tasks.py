@@ -74,8 +74,7 @@ def grow_forest(
 ) -> tuple[TreeArrays, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Grow one tree for each fit and each of its seeds (n_fits, n_trees), from `n_draws` rows of the fit each.
 
-    Return the trees, the feature importances, and the sum and number of votes on rows out of sample, without rows if
-    none are asked about.
+    Return the trees, feature importances, and sum and number of votes on rows out of sample (no rows: none are asked).
     """
     n, d = binned.shape
     # Bits are counted in single precision, which is exact for whole weights: draws, or none given.
@@ -132,8 +131,7 @@ def _grow_block(
     n_asked = n if out_of_bag or len(held) else 0
     oos_sum, oos_votes, importances = np.zeros((n_asked, n_labels)), np.zeros(n_asked, np.int32), np.zeros(d)
     largest_bag = min(len(train), n_draws) if n_draws else len(train)
-    y_start = data[4]
-    n_positives = int((y_start[train + 1] - y_start[train]).sum())
+    n_positives = int(np.diff(data[4])[train].sum())  # by where each row's labels start
     trees = grow.make_trees(len(seeds), largest_bag, rules.min_leaf, n_positives)
     rows = (train, weights, held, seeds, n_draws, out_of_bag)
     written = grow.grow_trees(*data, n_labels, *rows, *rules, oos_sum, oos_votes, importances, *trees)

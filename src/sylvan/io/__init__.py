@@ -28,10 +28,9 @@ class Savable:
         """Store the model in one file, from which `sylvan.load` makes it again.
 
         The file is written under another name and then renamed: a crash leaves the old one. It holds data only, nothing
-        that is run when it is read, unlike a pickle. `path` usually has the ending `.sylvan`; it is returned.
-
-        With `findings=True` the file of a cascade also holds `labels_`: recorded labels, suggestions and names of the
-        training rows. Without, it holds what is needed to predict.
+        that is run when it is read, unlike a pickle. `path` usually has the ending `.sylvan`; it is returned. The file
+        has what is needed to predict; with `findings=True` that of a cascade also holds `labels_`: recorded labels,
+        suggestions and names of the training rows.
         """
         return save(self, path, findings=findings)
 

@@ -22,8 +22,7 @@ _DEEPEST = 64
 _SHARED = 8  # how often, on average, a part of a model may stand in several places
 _FREE_PARTS, _FREE_BYTES = 10_000, 1 << 20
 _PANDAS_TYPES = re.compile(
-    r"bool|boolean|object|str|string|category|[Uu]?[Ii]nt(8|16|32|64)|[Ff]loat(32|64)|float16|"
-    r"datetime64\[(s|ms|us|ns)\]"
+    r"bool(ean)?|object|str(ing)?|category|[Uu]?[Ii]nt(8|16|32|64)|[Ff]loat(32|64)|float16|datetime64\[(s|[mun]s)\]"
 )
 _FLOATS = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
 

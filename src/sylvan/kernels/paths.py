@@ -165,11 +165,15 @@ def _gather(index, line, found):
 @kernel("void(i8[,], i8[], i8[], i8[,], f8[], out f8[])")
 def weigh_itemsets(itemsets, start, path, path_items, path_weight, out):
     """Write the weight of the paths that contain each itemset; an empty one has 0."""
-    index, found = Index(start, path, path_items, path_weight), np.empty(path.size, np.int64)
+    index = Index(start, path, path_items, path_weight)
     for i in range(itemsets.shape[0]):
-        out[i] = 0.0
-        for k in range(_gather(index, itemsets[i], found)):
-            out[i] += path_weight[np.uint64(found[k])]
+        total = 0.0
+        first, last = _shortest(index, itemsets[i])
+        for k in range(np.uint64(first), np.uint64(last)):
+            p = np.uint64(path[k])
+            if _contains(path_items[p], itemsets[i]):
+                total += path_weight[p]
+        out[i] = total
 
 
 @part

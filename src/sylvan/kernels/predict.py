@@ -2,8 +2,7 @@
 
 Rows are taken in blocks, stored column by column. As in training, each node splits its rows in two: one comparison for
 many rows, with no chain of waiting loads and no unpredictable branch. The last few rows of a branch walk one by one.
-Children come after their parent, so that one pass forwards tells what lies above nodes, and one backwards what lies
-below.
+Children come after their parent: one pass forwards tells what lies above nodes, and one backwards what lies below.
 """
 
 from collections import namedtuple

@@ -88,7 +88,10 @@ def _is_split(work, column, node):
 def _may_improve(work, column, node, min_labelled):
     """Say whether a bin of the estimation part has labelled rows enough to improve the bound, here or below."""
     _count(work, column, node, _EST_LABELLED)
-    return work.counts[_EST_LABELLED].max() >= min_labelled
+    most = 0
+    for b in range(work.counts.shape[1]):
+        most = max(most, work.counts[_EST_LABELLED, b])
+    return most >= min_labelled
 
 
 @part
