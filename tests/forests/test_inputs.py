@@ -411,7 +411,7 @@ def test_weights_of_any_range(forest, least):
 def test_sparse_rows_become_dense_block_by_block(monkeypatch):
     X, Y = make_labels()
     forest = RandomForest(3, random_state=0).fit(X, Y)
-    monkeypatch.setattr("sylvan.forests.predicting._SPARSE_BLOCK", 50 * X.shape[1])
+    monkeypatch.setattr("sylvan.forests.tasks._SPARSE_BLOCK", 50 * X.shape[1])
     rows = sparse.csr_array(X)
     np.testing.assert_array_equal(forest.predict_proba(rows), forest.predict_proba(X))
     np.testing.assert_array_equal(forest.apply(rows), forest.apply(X))

@@ -151,33 +151,26 @@ def test_weights_tell_good_trees_from_bad_ones():
 # No row has a say in its own probability.
 
 
-@pytest.fixture
-def fixed_halves(monkeypatch):
-    """Halves that labels have no say in."""
-    half = np.arange(N) // 2 % 2
-    monkeypatch.setattr(weighted, "_halves", lambda n, groups, random_state: half)
-    return half
-
-
-@pytest.mark.parametrize("row", [3, 40, 88])
-def test_own_label_does_not_matter(row, fixed_halves, data):
+@pytest.mark.parametrize(("row", "seed"), [(3, 0), (40, 1), (88, 2)])
+def test_own_label_does_not_matter(row, seed, data):
+    """Nor do those of the row's half, which is drawn by the random state."""
     X, y = data
+    half = naive_weights.halves(list(range(N)), seed)
     other = y.copy()
     other[row] = 1 - y[row]
-    one, two = (fit("folds at random", X, target) for target in (y, other))
+    one, two = (fit("folds at random", X, target, random_state=seed) for target in (y, other))
     np.testing.assert_array_equal(one.oos_proba_[row], two.oos_proba_[row])
     assert not np.array_equal(one.tree_weights_, two.tree_weights_)
-    held = next(rows for rows in fit_plain("folds at random", X, y).held_rows() if row in rows)
+    held = next(rows for rows in fit_plain("folds at random", X, y, seed).held_rows() if row in rows)
     changed = (one.oos_proba_ != two.oos_proba_)[:, 1]
-    assert not changed[held[fixed_halves[held] == fixed_halves[row]]].any()
-    assert changed[held[fixed_halves[held] != fixed_halves[row]]].any()
+    assert not changed[held[half[held] == half[row]]].any()
+    assert changed[held[half[held] != half[row]]].any()
 
 
 @pytest.mark.parametrize("row", [3, 40, 88])
-def test_labels_of_the_own_group_do_not_matter(row, monkeypatch, data):
+def test_labels_of_the_own_group_do_not_matter(row, data):
     X, y = data
     groups = np.arange(N) // 3
-    monkeypatch.setattr(weighted, "_halves", lambda n, groups, random_state: groups % 2)
     mates = np.flatnonzero(groups == groups[row])
     other = y.copy()
     other[mates] = 1 - y[mates]
@@ -198,15 +191,6 @@ def test_halves(n, seed, size):
     assert 0 <= dealt[0] - dealt[1] <= 1
     if size == 1:
         np.testing.assert_array_equal(weighted._halves(n, None, np.random.RandomState(seed)), half)
-
-
-def test_the_halves_of_a_fit_depend_on_its_random_state(monkeypatch, data):
-    cut, halves = weighted._halves, []
-    monkeypatch.setattr(weighted, "_halves", lambda *args: halves.append(cut(*args)) or halves[-1])
-    for random_state in (0, 0, 1):
-        fit("folds", *data, random_state=random_state)
-    np.testing.assert_array_equal(halves[0], halves[1])
-    assert not np.array_equal(halves[0], halves[2])
 
 
 # Lambda out of several.
@@ -276,7 +260,7 @@ def test_numbers_of_any_kind(lam, data):
 
 
 @pytest.mark.parametrize("name", ["folds at random", *BAGS])
-def test_rows_of_weight_zero_have_no_say(name, data, fixed_halves):
+def test_rows_of_weight_zero_do_not_count(name, data):
     X, y = data
     weights = np.where(np.arange(N) % 5 == 2, 0.0, 1.0)
     out = weights == 0

@@ -228,7 +228,7 @@ def assert_same_model(one, two, X):
 @pytest.mark.parametrize("name", ["folds", "out of bag"])
 def test_number_of_workers_does_not_matter(name, n_jobs, data, monkeypatch):
     expected = fit(name, *data)
-    monkeypatch.setattr("sylvan.forests.predicting._SMALL", 0)
+    monkeypatch.setattr("sylvan.forests.tasks._SMALL", 0)
     with joblib.parallel_config("threading"):
         outside = WeightedForest(FORESTS[name](), lam=0.01, n_jobs=n_jobs, random_state=0).fit(*data)
         inside = WeightedForest(FORESTS[name]().set_params(n_jobs=n_jobs), lam=0.01, random_state=0).fit(*data)
@@ -305,7 +305,7 @@ def test_names_of_features_are_checked(data):
 @pytest.mark.parametrize("block", [1 << 22, 40])
 @pytest.mark.parametrize("name", ["folds", "out of bag"])
 def test_sparse_rows(name, block, monkeypatch):
-    monkeypatch.setattr("sylvan.forests.predicting._SPARSE_BLOCK", block)
+    monkeypatch.setattr("sylvan.forests.tasks._SPARSE_BLOCK", block)
     X, y = make_data(missing=False)
     X[np.abs(X) < 0.5] = 0.0
     rows = sparse.csr_array(X)

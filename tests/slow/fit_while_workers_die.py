@@ -17,7 +17,7 @@ import numpy as np
 from distributed import Client, LocalCluster, SchedulerPlugin
 from forest_cases import assert_same_forest, make_forest, make_table
 
-from sylvan.forests import parallel
+from sylvan.forests import tasks
 
 # Blocks of 150 trees: their seeds alone are large enough for joblib to scatter them if it could.
 N_ROWS, N_FEATURES, N_TREES = 3000, 80, 1200
@@ -85,7 +85,7 @@ def main(victims, restart):
         killer = Killer(cluster.scheduler, client.run(os.getpid), victims)
         cluster.scheduler.add_plugin(killer)
         stack.enter_context(joblib.parallel_config("dask"))
-        (shared,) = parallel.share([np.arange(5)])
+        (shared,) = tasks.share([np.arange(5)])
         there = make_forest("random forest", N_TREES).fit(X, Y)
         assert_same_forest(here, there)
         if not restart:
@@ -103,7 +103,7 @@ def main(victims, restart):
 def check_last_worker(client, shared):
     """With one worker joblib runs tasks here: with arrays shared before as well as with those shared now."""
     assert len(client.ncores()) == 1
-    assert list(parallel.run(np.sum, [(shared,)], None)) == [10]
+    assert list(tasks.run(np.sum, [(shared,)], None)) == [10]
     X, Y = make_table(500, 10)
     there = make_forest("extra trees", 20).fit(X, Y)
     with joblib.parallel_config("threading"):

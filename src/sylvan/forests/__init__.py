@@ -8,14 +8,6 @@ from sylvan.forests.trees import Tree, TreeArrays
 from sylvan.forests.weighted import WeightedForest
 
 __all__ = [
-    "BinnedMatrix",
-    "CompletelyRandomForest",
-    "ExtraTrees",
-    "KFold",
-    "OutOfBag",
-    "RandomForest",
-    "Tree",
-    "TreeArrays",
-    "WeightedForest",
-    "from_sklearn",
-]
+    "BinnedMatrix", "CompletelyRandomForest", "ExtraTrees", "KFold", "OutOfBag", "RandomForest", "Tree", "TreeArrays",
+    "WeightedForest", "from_sklearn",
+]  # fmt: skip

@@ -1,6 +1,6 @@
 """Features as bins: one byte per value, computed once and shared by all forests that learn from the same rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,15 +43,9 @@ class BinnedMatrix:
     """
 
     def __init__(
-        self,
-        codes: np.ndarray,
-        start: np.ndarray,
-        low: np.ndarray,
-        high: np.ndarray,
-        feature_names: np.ndarray | None = None,
-        *,
-        check: bool = True,
-    ) -> None:
+        self, codes: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray,
+        feature_names: np.ndarray | None = None, *, check: bool = True,
+    ) -> None:  # fmt: skip
         if check:
             _check_bins(codes, start, low, high)
         self.codes, self.start, self.low, self.high = codes, start, low, high
@@ -98,14 +92,9 @@ class BinnedMatrix:
                 raise ValueError(f"Cannot join {parts[0].shape[0]} rows with {part.shape[0]} rows.")
         names = [part.feature_names for part in parts if part.feature_names is not None]
         ends = np.cumsum([0] + [part.start[-1] for part in parts])
-        return cls(
-            np.concatenate([part.codes for part in parts]),
-            np.concatenate([[0]] + [end + part.start[1:] for end, part in zip(ends, parts)]),
-            np.concatenate([part.low for part in parts]),
-            np.concatenate([part.high for part in parts]),
-            np.concatenate(names) if len(names) == len(parts) else None,
-            check=False,
-        )
+        start = np.concatenate([[0]] + [end + part.start[1:] for end, part in zip(ends, parts)])
+        codes, low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("codes", "low", "high"))
+        return cls(codes, start, low, high, np.concatenate(names) if len(names) == len(parts) else None, check=False)
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -133,13 +122,14 @@ def bin_matrix(
     """Bin validated features. Only rows marked in `used` (all by default) decide on the bins."""
     check_integer("max_bins", max_bins, 2, MAX_BINS)
     n, d = X.shape
-    columns_of = _column_reader(X)
+    by_column = X.tocsc() if sparse.issparse(X) else X
     sample, widening = _sample_rows(n, used)
     codes = np.empty((d, n), np.uint8)
     starts, lows, highs = [np.zeros(1, np.int64)], [], []
     width = max(1, min(d, _BLOCK_BYTES // (8 * n)))
     for first in range(0, d, width):
-        values = columns_of(first, min(first + width, d))
+        some = by_column[:, first : first + width]
+        values = np.ascontiguousarray((some.toarray() if sparse.issparse(some) else some).T, dtype=np.float64)
         sorted_sample = np.sort(values if sample is None else values[:, sample].copy(order="C"), axis=1)
         k = len(values)
         start, low, high = np.empty(k + 1, np.int64), np.empty(k * max_bins), np.empty(k * max_bins)
@@ -151,19 +141,8 @@ def bin_matrix(
     return BinnedMatrix(codes, *bins, feature_names, check=False)
 
 
-def _column_reader(X: Any) -> Callable[[int, int], np.ndarray]:
-    """Return a function that gives columns `first` to `last` as the rows of a C-contiguous array."""
-    if sparse.issparse(X):
-        by_column = X.tocsc()
-        return lambda first, last: np.ascontiguousarray(by_column[:, first:last].toarray().T, dtype=np.float64)
-    return lambda first, last: np.ascontiguousarray(X[:, first:last].T, dtype=np.float64)
-
-
 def _sample_rows(n: int, used: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray]:
-    """Choose the rows that decide on the bins, None for all, and those that may widen them afterwards.
-
-    The used rows decide; of very many a fixed random sample does, and the others widen the bins.
-    """
+    """Return the rows that decide on the bins (None: all; of very many a fixed sample), and those that widen them."""
     rows = None if used is None or used.all() else np.flatnonzero(used)
     size = n if rows is None else len(rows)
     if size <= _SAMPLE:
@@ -171,3 +150,11 @@ def _sample_rows(n: int, used: np.ndarray | None) -> tuple[np.ndarray | None, np
     sample = np.sort(np.random.default_rng(0).choice(size, _SAMPLE, replace=False))
     widening = np.ones(n, np.uint8) if used is None else used.astype(np.uint8)
     return sample if rows is None else rows[sample], widening
+
+
+def bin_values(binned: BinnedMatrix, rows: np.ndarray) -> np.ndarray:
+    """Return a real value for each of the rows' bins: one that falls on the same side of every cut."""
+    codes = binned.codes[:, rows].astype(np.int64)
+    missing = codes == MISSING
+    values = binned.low[np.where(missing, 0, codes) + binned.start[:-1, None]]
+    return np.ascontiguousarray(np.where(missing, np.nan, values).T)

@@ -25,30 +25,68 @@ from sylvan._validation import (
     forget,
 )
 from sylvan.exceptions import OutOfBagWarning
-from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix
-from sylvan.forests.growing import Bag, Settings, grow_forest
-from sylvan.forests.out_of_sample import Fit, InSample, Rows
-from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
+from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix, bin_values
+from sylvan.forests.out_of_sample import Bag, Fit, Rows
+from sylvan.forests.tasks import dense_blocks, each_proba, grow_forest, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, check_proba, require
+from sylvan.kernels.cuts import Rules
 from sylvan.labels.table import TargetForm, complete_targets
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
 MAX_DRAWS = 2**31 - 1  # of a tree: bags are counted in 32 bits
 FITTED: dict[str, Any] = {
-    "classes_": list | np.ndarray,
-    "n_labels_": int,
-    "_form": TargetForm,
-    "n_features_in_": int,
-    "feature_names_in_": np.ndarray,
-    "label_names_in_": np.ndarray,
-    "trees_": TreeArrays,
-    "feature_importances_": np.ndarray,
-    "oos_proba_": np.ndarray,
-}
+    "classes_": list | np.ndarray, "n_labels_": int, "_form": TargetForm, "n_features_in_": int,
+    "feature_names_in_": np.ndarray, "label_names_in_": np.ndarray,
+    "trees_": TreeArrays, "feature_importances_": np.ndarray, "oos_proba_": np.ndarray,
+}  # fmt: skip
 _ALWAYS = ("classes_", "n_labels_", "_form", "n_features_in_", "trees_", "feature_importances_")
 _SOMETIMES = ("oos_proba_", "feature_names_in_", "label_names_in_")
+
+
+class TreeVotes:
+    """What fitted trees say of rows: for classifiers that have `trees_` and know the form of their target."""
+
+    trees_: TreeArrays
+    n_labels_: int
+    _form: TargetForm
+
+    @property
+    def target_form(self) -> TargetForm:
+        """What the target of the fit is about."""
+        check_is_fitted(self, "trees_")
+        return self._form
+
+    def _check_X(self, X: Any) -> Any:
+        check_is_fitted(self, "trees_")
+        if isinstance(X, BinnedMatrix):
+            raise TypeError("A fitted forest works on real values: pass the original X instead of a BinnedMatrix.")
+        return check_features(self, X, reset=False)
+
+    def _label_proba(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
+        return self.target_form.proba(self._label_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
+        return self.target_form.predict(self._label_proba(X))
+
+    def tree_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities by each of `trees_`, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.
+
+        With `KFold(k)` the trees of all folds are given, fold after fold.
+        """
+        X = self._check_X(X)
+        return self._form.proba(each_proba(self.trees_, X))
+
+    def apply(self, X: Any) -> np.ndarray:
+        """Return (n, n_trees), the node index of the leaf that each row falls into, in each of `trees_`."""
+        X = self._check_X(X)
+        return np.concatenate([self.trees_.apply(block) for _, block in dense_blocks(X)])
 
 
 class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
@@ -105,27 +143,26 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         check_rows(X.shape[0], targets.n_rows)
         weights, scale = check_weights(sample_weight, X.shape[0])
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0
-        settings = self._settings(*X.shape)
-        scheme = InSample() if self.out_of_sample is None else self.out_of_sample
-        fits = scheme.plan(Rows(targets, used, self.bootstrap, random_state, check_groups(groups, X.shape[0])))
+        rules = self._rules(*X.shape)
+        rows = Rows(targets, used, self.bootstrap, random_state, check_groups(groups, X.shape[0]))
+        every = [Fit(np.flatnonzero(used), np.empty(0, np.int64), False)]
+        fits = every if self.out_of_sample is None else self.out_of_sample.plan(rows)
         n_draws = [self._n_draws(len(fit.train)) for fit in fits]
         seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
         seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
         binned = self._bin(X, used)
-        grown = grow_forest(binned, targets, weights, scale, settings, fits, n_draws, seeds, self.n_jobs)
-
+        grown = grow_forest(binned, targets, weights, scale, rules, fits, n_draws, seeds, self.n_jobs)
+        self.trees_, self.feature_importances_, oos_sum, oos_votes = grown
         self._form = targets.form
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         if targets.form.names is not None:
             self.label_names_in_ = targets.form.names
-        self.trees_, self.feature_importances_ = grown.trees, grown.importances
-        train = [np.packbits(_mask(fit.train, used)) for fit in fits]
-        held = [np.packbits(_mask(fit.held, used)) for fit in fits]
+        train, held = [_pack(fit.train, len(used)) for fit in fits], [_pack(fit.held, len(used)) for fit in fits]
         self._bag = Bag(X.shape[0], n_draws, seeds, train, weights if any(n_draws) else None, held)
-        if grown.oos_sum is not None and grown.oos_votes is not None:
-            if not isinstance(X, BinnedMatrix) and not used.all():
-                self._judge_unused(X, used, fits, grown.oos_sum)
-            self.oos_proba_ = self._finish_oos(binned, grown.oos_sum, grown.oos_votes)
+        if len(oos_votes):
+            if not isinstance(X, BinnedMatrix):
+                self._judge_unused(X, used, fits, oos_sum)
+            self.oos_proba_ = self._finish_oos(binned, oos_sum, oos_votes)
         level, name = logging.INFO if self.verbose else logging.DEBUG, type(self).__name__
         size = (self.trees_.n_trees, len(self.trees_.feature), self.nbytes / 1e6, time.perf_counter() - began)
         progress_logger(self.verbose).log(level, "%s: %d trees, %d nodes, %.1f MB in %.2f s", name, *size)
@@ -138,7 +175,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             rows = len(self.oos_proba_) if "oos_proba_" in vars(self) else self._bag.n_rows
             require(rows == self._bag.n_rows, "There are other rows than probabilities.")
 
-    def _settings(self, n: int, d: int) -> Settings:
+    def _rules(self, n: int, d: int) -> Rules:
         check_integer("n_trees", self.n_trees, 1, MAX_TREES)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS)
         check_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, 0)
@@ -152,7 +189,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             raise ValueError(f"out_of_sample must be None, OutOfBag() or KFold(k), got {self.out_of_sample!r}.")
         if not self.bootstrap and self.max_samples is not None:
             raise ValueError("max_samples needs bootstrap=True: without it every tree sees all rows.")
-        return Settings(
+        return Rules(
             max_features=_check_max_features(self.max_features, d),
             max_depth=2**62 if self.max_depth is None else min(check_integer("max_depth", self.max_depth, 1), 2**62),
             min_leaf=check_share("min_samples_leaf", self.min_samples_leaf, n, 1),
@@ -162,29 +199,27 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         )
 
     def _n_draws(self, n: int) -> int:
-        """Return how many of n rows a tree draws; 0 if it takes them all."""
-        if not self.bootstrap:
-            return 0
-        return n if self.max_samples is None else _check_draws(self.max_samples, n)
+        """Return how often a tree draws one of n rows, more than n times if so wished; 0 if it takes them all."""
+        if not self.bootstrap or self.max_samples is None:
+            return n if self.bootstrap else 0
+        allowed = "max_samples must be None, an integer of at least 1 or a float greater than 0, and mean no more than"
+        return _check_count(self.max_samples, n, MAX_DRAWS / n, MAX_DRAWS, f"{allowed} {MAX_DRAWS} draws")
 
     def _bin(self, X: Any, used: np.ndarray) -> BinnedMatrix:
         if not isinstance(X, BinnedMatrix):
             return bin_matrix(X, self.max_bins, used=used)
         self.n_features_in_ = X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
         if X.feature_names is not None:
             self.feature_names_in_ = X.feature_names
         return X
 
     def _judge_unused(self, X: Any, used: np.ndarray, fits: list[Fit], oos_sum: np.ndarray) -> None:
-        """Judge rows of weight 0 by their real values: they have no say in the bins and may fall between two."""
+        """Judge rows of weight 0 by their real values: the bins were made without them, and they may fall between."""
         for i, fit in enumerate(fits):
-            trees = self.trees_.block(i * self.n_trees, (i + 1) * self.n_trees)
             rows = fit.held[~used[fit.held]]
-            for part, block in dense_blocks(X[rows]):
-                total = np.zeros((1, len(block), self.n_labels_))
-                trees.add_proba(block, total)
-                oos_sum[rows[part]] = total[0]
+            if len(rows):
+                trees = self.trees_.block(i * self.n_trees, (i + 1) * self.n_trees)
+                oos_sum[rows] = sum_proba(trees, X[rows], self.n_jobs)
 
     def _finish_oos(self, binned: BinnedMatrix, oos_sum: np.ndarray, oos_votes: np.ndarray) -> np.ndarray:
         """Turn sums of votes into probabilities; rows without a vote get the mean of all trees."""
@@ -195,18 +230,14 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
                 "get the mean of all trees. Grow more trees to avoid it.",
                 OutOfBagWarning,
             )
-            values = bin_values(binned, silent)
-            oos_sum[silent] = sum_proba(self.trees_, values, self.n_jobs)
+            oos_sum[silent] = sum_proba(self.trees_, bin_values(binned, silent), self.n_jobs)
             oos_votes[silent] = self.trees_.n_trees
         oos_sum /= oos_votes[:, None]
         return self._form.proba(oos_sum)
 
     def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
-        proba = np.empty((X.shape[0], self.n_labels_))
-        for rows, block in dense_blocks(X):
-            proba[rows] = sum_proba(self.trees_, block, self.n_jobs)
-        return proba / self.trees_.n_trees
+        return sum_proba(self.trees_, X, self.n_jobs) / self.trees_.n_trees
 
     def decision_path(self, X: Any) -> tuple[sparse.csr_array, np.ndarray]:
         """Return the nodes each row passes, (n, nodes of all trees) of 0/1, and where each tree's nodes start."""
@@ -276,17 +307,14 @@ def check_fitted_forest(forest: Any, *more: str) -> bool:
     return True
 
 
-def _check_draws(max_samples: Any, n: int) -> int:
-    """Return how many rows a tree draws; as in scikit-learn, there may be more draws than rows."""
-    if isinstance(max_samples, (float, np.floating)) and 0.0 < max_samples <= MAX_DRAWS / n:
-        return max(1, int(max_samples * n))
+def _check_count(value: Any, n: int, most_share: float, most: int | None, allowed: str) -> int:
+    """Return a number, given as such or as a share of n; else the error says what is `allowed`."""
+    if isinstance(value, (float, np.floating)) and 0.0 < value <= most_share:
+        return max(1, int(value * n))
     try:
-        return check_integer("max_samples", max_samples, 1, MAX_DRAWS)
+        return check_integer("it", value, 1, most)
     except ValueError:
-        raise ValueError(
-            f"max_samples must be None, an integer of at least 1 or a float greater than 0, and mean no more than "
-            f"{MAX_DRAWS} draws, got {max_samples!r}."
-        ) from None
+        raise ValueError(f"{allowed}, got {value!r}.") from None
 
 
 def _check_max_features(max_features: Any, d: int) -> int:
@@ -294,18 +322,9 @@ def _check_max_features(max_features: Any, d: int) -> int:
         return d
     if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
         return max(1, int(np.sqrt(d) if max_features == "sqrt" else np.log2(d)))
-    if isinstance(max_features, (float, np.floating)) and 0.0 < max_features <= 1.0:
-        return max(1, int(max_features * d))
-    try:
-        return min(d, check_integer("max_features", max_features, 1))
-    except ValueError:
-        raise ValueError(
-            f"max_features must be 'sqrt', 'log2', None, an integer of at least 1 or a float in (0, 1], got "
-            f"{max_features!r}."
-        ) from None
+    allowed = "max_features must be 'sqrt', 'log2', None, an integer of at least 1 or a float in (0, 1]"
+    return min(d, _check_count(max_features, d, 1.0, None, allowed))
 
 
-def _mask(rows: np.ndarray, like: np.ndarray) -> np.ndarray:
-    mask = np.zeros(len(like), bool)
-    mask[rows] = True
-    return mask
+def _pack(rows: np.ndarray, n: int) -> np.ndarray:
+    return np.packbits(np.bincount(rows, minlength=n) > 0)

@@ -5,7 +5,7 @@ from typing import Any
 from sylvan._docs import documented
 from sylvan._validation import keep
 from sylvan.forests.ensemble import FITTED, BaseForest
-from sylvan.forests.growing import Bag
+from sylvan.forests.out_of_sample import Bag
 from sylvan.io import stored
 
 PARAMETERS = {

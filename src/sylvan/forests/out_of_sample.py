@@ -1,11 +1,10 @@
 """Out-of-sample probabilities: what a forest says about its own training rows without having seen them.
 
 A scheme turns into a list of `Fit`s: which rows trees may draw and which rows they are asked about. One forest of
-`n_trees` trees is grown for each of them.
+`n_trees` trees is grown for each of them. A `Bag` is what is kept of who drew which row.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,8 @@ from sylvan._messages import warn_user
 from sylvan._validation import check_integer, keep
 from sylvan.exceptions import FewRowsWarning
 from sylvan.io import stored
+from sylvan.io.checks import check_array, require
+from sylvan.kernels.grow import draw_bags
 from sylvan.labels.table import Targets
 
 
@@ -30,8 +31,7 @@ class Rows(NamedTuple):
     groups: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """Rows that trees may draw, rows that are held out, and whether rows that a tree did not draw get its vote."""
 
     train: np.ndarray
@@ -155,10 +155,41 @@ def _class_of_groups(codes: np.ndarray, groups: np.ndarray) -> np.ndarray | None
     return None
 
 
-@stored("InSample")
-class InSample(BaseEstimator):
-    """No out-of-sample probabilities: every row trains and none is asked about. The null object behind `None`."""
+@stored("Bag")
+class Bag(NamedTuple):
+    """All that is needed to draw the trees' bootstrap samples again: small, where the samples would not be.
 
-    def plan(self, rows: Rows) -> list[Fit]:
-        """Return one fit on all rows."""
-        return [Fit(np.flatnonzero(rows.used), np.empty(0, np.int64), False)]
+    `train` and `held` are the rows that the trees of each fit may draw, and those held out, as packed bits.
+    """
+
+    n_rows: int
+    n_draws: list[int]
+    seeds: np.ndarray
+    train: list[np.ndarray]
+    weights: np.ndarray | None
+    held: list[np.ndarray]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of seeds and marks."""
+        weights = 0 if self.weights is None else self.weights.nbytes
+        return self.seeds.nbytes + weights + sum(rows.nbytes for rows in (*self.train, *self.held))
+
+    def _check_stored(self) -> None:
+        n_fits = check_array("seeds", self.seeds, np.uint64, (None, None)).shape[0]
+        require(self.n_rows >= 1 and n_fits == len(self.n_draws) == len(self.train) == len(self.held), "Bags are wild.")
+        require(all(0 <= n <= 1000 * self.n_rows for n in self.n_draws), "Far more rows are drawn than there are.")
+        for packed in (*self.train, *self.held):
+            check_array("packed rows", packed, np.uint8, (-(-self.n_rows // 8),))
+        require(all(np.unpackbits(packed, count=self.n_rows).any() for packed in self.train), "A bag is empty.")
+        if self.weights is not None:
+            check_array("weights", self.weights, float, (self.n_rows,), 0.0, 2.0)
+
+    def counts(self) -> np.ndarray:
+        """Return (n_trees, n), how often each tree drew each row."""
+        counts = np.zeros((*self.seeds.shape, self.n_rows), np.int32)
+        for packed, n_draws, seeds, part in zip(self.train, self.n_draws, self.seeds, counts):
+            train = np.flatnonzero(np.unpackbits(packed, count=self.n_rows))
+            weights = np.empty(0) if self.weights is None else self.weights[train]
+            draw_bags(seeds, train.astype(np.uint32), weights, n_draws, part)
+        return counts.reshape(-1, self.n_rows)

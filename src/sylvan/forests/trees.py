@@ -10,8 +10,7 @@ from scipy import sparse
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
 from sylvan.kernels import grow
-from sylvan.kernels.predict import find_leaves, load_columns, sum_leaf_values, write_paths
-from sylvan.kernels.trees import find_bad_node, look_down, look_up
+from sylvan.kernels import predict as kernels
 
 _BLOCK_NUMBERS = 1 << 22  # feature values and label sums that are in hand at a time
 _KEPT = grow.Trees._fields
@@ -82,10 +81,8 @@ class TreeArrays:
     def _check_stored(self) -> None:
         """Raise an error if a kernel could not follow these arrays."""
         require(1 <= self.n_labels <= 2**16, "n_labels must lie between 1 and 65536.")
-        n_trees, n_nodes = (
-            len(check_array(name, getattr(self, name), kind, (None,), contiguous=True))
-            for name, kind in (("n_nodes", np.int64), ("feature", np.int32))
-        )
+        n_trees = len(check_array("n_nodes", self.n_nodes, np.int64, (None,), contiguous=True))
+        n_nodes = len(check_array("feature", self.feature, np.int32, (None,), contiguous=True))
         n_leaves = (n_nodes + n_trees) // 2
         for name, kind, length, low, high in (
             ("n_nodes", np.int64, n_trees, 1, n_nodes),
@@ -109,17 +106,14 @@ class TreeArrays:
         rises[ends[(ends >= 0) & (ends < values - 1)]] = True
         require(rises.all(), "leaf_label must rise within each leaf.")
         room = np.empty((2, n_nodes), np.int64)
-        bad = find_bad_node(self.n_nodes, self.n_leaves, self.feature, self.child, self.size, *room)
+        bad = kernels.find_bad_node(self.n_nodes, self.n_leaves, self.feature, self.child, self.size, *room)
         require(bad < 0, f"Node {bad} cannot be in a tree: its child, leaf number or size does not fit.")
 
     @classmethod
     def concatenate(cls, blocks: list[grow.Trees], n_labels: int) -> "TreeArrays":
         """Join blocks of trees."""
-        return cls(
-            [np.concatenate(parts) if len(parts) > 1 else np.array(parts[0]) for parts in zip(*blocks)],
-            n_labels,
-            check=False,
-        )
+        joined = [np.concatenate(parts) if len(parts) > 1 else np.array(parts[0]) for parts in zip(*blocks)]
+        return cls(joined, n_labels, check=False)
 
     def __getstate__(self) -> dict:
         return {name: getattr(self, name) for name in (*_KEPT, "n_labels")}
@@ -160,7 +154,7 @@ class TreeArrays:
     @cached_property
     def _above(self) -> tuple[np.ndarray, np.ndarray]:
         parent, depth = np.empty(len(self.feature), np.int64), np.empty(len(self.feature), np.int32)
-        look_up(self.n_nodes, self.feature, self.child, parent, depth)
+        kernels.look_up(self.n_nodes, self.feature, self.child, parent, depth)
         return _read_only(parent), _read_only(depth)
 
     @property
@@ -205,8 +199,7 @@ class TreeArrays:
         by_leaf = np.repeat(weights, self.n_leaves)
         values = (self.leaf_value * np.repeat(by_leaf, self.leaf_length)).astype(np.float32)
         on_grid = (np.rint(values.astype(np.float64) * grow.GRID) / grow.GRID).astype(np.float32)
-        arrays = [getattr(self, name) for name in _KEPT]
-        arrays[_KEPT.index("leaf_value")] = on_grid
+        arrays = [on_grid if name == "leaf_value" else getattr(self, name) for name in _KEPT]
         return TreeArrays(arrays, self.n_labels, check=False)
 
     def __len__(self) -> int:
@@ -232,7 +225,7 @@ class TreeArrays:
     def leaf_range(self) -> tuple[np.ndarray, np.ndarray]:
         """Leaves below each node: from `first` to `last` (excluded), counted over all trees."""
         first, last = np.empty(len(self.feature), np.int64), np.empty(len(self.feature), np.int64)
-        look_down(self.n_nodes, self.leaf_start, self.feature, self.child, first, last)
+        kernels.look_down(self.n_nodes, self.leaf_start, self.feature, self.child, first, last)
         return _read_only(first), _read_only(last)
 
     @cached_property
@@ -246,11 +239,8 @@ class TreeArrays:
         leaf_size[first[is_leaf]] = self.size[is_leaf]
         share = leaf_size[leaf] / np.repeat(self.size.astype(np.float64), last - first)
         mean = sparse.csr_array((share, leaf, below), shape=(len(self.feature), len(leaf_size)))
-        by_leaf = sparse.csr_array(
-            (self.leaf_value.astype(np.float64), self.leaf_label.astype(np.int64), self.value_start),
-            shape=(len(leaf_size), self.n_labels),
-        )
-        value = mean @ by_leaf
+        listed = (self.leaf_value.astype(np.float64), self.leaf_label.astype(np.int64), self.value_start)
+        value = mean @ sparse.csr_array(listed, shape=(len(leaf_size), self.n_labels))
         value.sort_indices()
         return value
 
@@ -258,14 +248,14 @@ class TreeArrays:
         """Return (n, n_trees), the leaf of each row in each tree as an index of its nodes."""
         out = np.empty((len(X), self.n_trees), np.int32)
         for columns, *block in self._column_blocks(X):
-            find_leaves(columns, *block, *self._nodes(), self._deepest, out)
+            kernels.find_leaves(columns, *block, *self._nodes(), self._deepest, out)
         return out
 
     def add_proba(self, X: np.ndarray, out: np.ndarray) -> None:
         """Add the trees' probabilities to `out`, (1, n, n_labels) for their sum or (n_trees, n, n_labels) for each."""
         leaves = (self.leaf_start, self.value_start, self.leaf_label, self.leaf_value, self._labels_per_row)
         for columns, *block in self._column_blocks(X):
-            sum_leaf_values(columns, *block, *self._nodes(), *leaves, self._deepest, out)
+            kernels.sum_leaf_values(columns, *block, *self._nodes(), *leaves, self._deepest, out)
 
     def decision_path(self, X: np.ndarray) -> sparse.csr_array:
         """Return (n, number of nodes), 1 where a row passes a node."""
@@ -273,7 +263,7 @@ class TreeArrays:
         lengths = (self.depth[at] + 1).sum(axis=1)
         indptr = _starts(lengths)
         indices = np.empty(indptr[-1], np.int64)
-        write_paths(at, self.parent, self.depth, indptr, indices)
+        kernels.write_paths(at, self.parent, self.depth, indptr, indices)
         ones = np.ones(len(indices), np.int8)
         return sparse.csr_array((ones, indices, indptr), shape=(len(X), len(self.feature)))
 
@@ -281,17 +271,14 @@ class TreeArrays:
         return self.node_start, self.feature, self.threshold, self.child, self.missing_left
 
     def _column_blocks(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, int, int, bool]]:
-        """Give rows of X in blocks: their columns, the first row, the number of rows, whether a value is missing.
-
-        Many rows for each node of a tree go together, as far as memory allows.
-        """
+        """Give many rows at a time, as memory allows: columns, first row, number, whether a value is missing."""
         require(X.shape[1] >= self.n_features, f"X has {X.shape[1]} columns; the trees ask about {self.n_features}.")
         wanted = max(1024, 16 * int(self.n_nodes.max()))
         most = max(1, min(len(X), wanted, 1 << 16, max(256, _BLOCK_NUMBERS // (X.shape[1] + self.n_labels))))
         columns = np.empty((X.shape[1], most))
         for first in range(0, len(X), most):
             n = min(most, len(X) - first)
-            yield columns, first, n, load_columns(X, first, n, columns)
+            yield columns, first, n, kernels.load_columns(X, first, n, columns)
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._threads import ONE_THREAD
 from sylvan._validation import NameHolder, check_features, check_groups, check_number, check_weights, forget, keep
-from sylvan.forests.binning import BinnedMatrix
-from sylvan.forests.ensemble import FITTED, BaseForest, check_fitted_forest
-from sylvan.forests.predicting import TreeVotes, bin_values, dense_blocks, sum_proba
+from sylvan.forests.binning import BinnedMatrix, bin_values
+from sylvan.forests.ensemble import FITTED, BaseForest, TreeVotes, check_fitted_forest
+from sylvan.forests.tasks import each_proba, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable, stored
 from sylvan.io.checks import check_array, check_jobs, require
@@ -81,8 +81,8 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     trees_ : TreeArrays, the trees of positive weight
     n_forests : number of folds, 1 with `OutOfBag`
     oos_proba_ : out-of-sample probabilities of the training rows, by trees that have not seen the row, with weights
-        that are learned from the other half of the held-out rows. The row's own label has no say, but in the choice
-        among several lambdas; with `OutOfBag`, some of the other trees that weights are shared out to have seen it
+        that are learned from the other half of the held-out rows. The row's own label does not count, but in the
+        choice among several lambdas; with `OutOfBag`, some of the other trees that weights are shared out to saw it
     classes_, n_features_in_, feature_names_in_, feature_importances_ : as of the forest, all trees alike
 
     References
@@ -113,9 +113,7 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.forest)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags = get_tags(self.forest).input_tags
         tags.classifier_tags.multi_class = False
         return tags
 
@@ -129,14 +127,6 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             Rows of a group stay together in folds, and in the halves that weights are learned from.
         """
         forget(self)
-        try:
-            self._fit(X, y, sample_weight, groups)
-        except BaseException:
-            forget(self)  # an interrupted fit leaves nothing half done
-            raise
-        return self
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         forest = self._check_forest()
         lambdas = check_lambdas(self.lam)
         if y is None:
@@ -156,16 +146,17 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             scale = np.sqrt(row_weights * (row_weights > 0).sum() / row_weights.sum())
         halves = _halves(n, check_groups(groups, n), check_random_state(forest.random_state))
         with ONE_THREAD:  # the same sums whatever the machine's number of cores
-            self._learn(forest, X, labels, scale, halves, lambdas)
-        self._form = targets.form
-        self.classes_, self.n_labels_ = forest.classes_, 1
-        for name in ("feature_names_in_", "label_names_in_"):
+            lam, weights, proba = _learn(forest, X, labels, scale, halves, lambdas)
+        kept = weights.ravel() > 0.0
+        trees = forest.trees_ if kept.all() else forest.trees_.take(kept)
+        # All of it at the end: an interrupted fit leaves nothing half done.
+        self.lambda_, self.tree_weights_, self.trees_ = lam, weights, trees
+        self._form, self.n_labels_, self.oos_proba_ = targets.form, 1, targets.form.proba(proba[:, None])
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "label_names_in_", "feature_importances_"):
             if hasattr(forest, name):
                 setattr(self, name, getattr(forest, name))
-        self.n_features_in_ = forest.n_features_in_
-        self.feature_importances_ = forest.feature_importances_
-        self.oos_proba_ = self._form.proba(self.oos_proba_[:, None])
         _ = self._weighted  # now, so that predicting changes nothing
+        return self
 
     def _check_forest(self) -> BaseForest:
         if isinstance(self.forest, type):
@@ -178,55 +169,6 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
                 "or OutOfBag()."
             )
         return clone(self.forest)
-
-    def _learn(
-        self,
-        forest: BaseForest,
-        X: Any,
-        labels: np.ndarray,
-        scale: np.ndarray,
-        halves: np.ndarray,
-        lambdas: list[float],
-    ) -> None:
-        """Learn the weights; keep them, the trees they leave, and what these say about rows they have not seen."""
-        used = scale > 0
-        weights = np.full((len(lambdas), forest.n_forests, forest.n_trees), 1.0 / forest.n_trees)
-        proba = np.tile(np.asarray(forest.oos_proba_)[:, -1], (len(lambdas), 1))
-        for fold, held in enumerate(_held_out(forest, X, used) if np.isfinite(lambdas).any() else []):
-            known = used[held.rows] if held.voting is None else used[held.rows] & held.voting.any(axis=1)
-            halves_known = [np.flatnonzero(known & (halves[held.rows] == half)) for half in (0, 1)]
-            silent = np.flatnonzero(~used[held.rows])
-            # From all rows for predictions; from each half for the rows of the other one, which have no say then.
-            whole = self._path(held, np.flatnonzero(known), labels, scale, lambdas)
-            first, second = (self._path(held, rows, labels, scale, lambdas) for rows in halves_known)
-            for i in np.flatnonzero(np.isfinite(lambdas)):
-                weights[i, fold] = whole[i]
-                for rows, learned in zip((*halves_known, silent), (second[i], first[i], whole[i])):
-                    proba[i, held.rows[rows]] = held.mean(learned, rows)
-        squared = [float(scale[used] ** 2 @ (line[used] - labels[used]) ** 2) for line in proba]
-        best = int(np.argmin(squared))  # of equals the greatest lambda
-        self.lambda_ = float(lambdas[best])
-        self.tree_weights_ = weights[best]
-        self.oos_proba_ = np.clip(proba[best], 0.0, 1.0)
-        kept = self.tree_weights_.ravel() > 0.0
-        self.trees_ = forest.trees_ if kept.all() else forest.trees_.take(kept)
-
-    def _path(
-        self, held: _Held, rows: np.ndarray, labels: np.ndarray, scale: np.ndarray, lambdas: list[float]
-    ) -> np.ndarray:
-        """Return the weights by these rows for each lambda, (len(lambdas), n_trees)."""
-        n_trees = held.proba.shape[1]
-        weights = np.full((len(lambdas), n_trees), 1.0 / n_trees)
-        if not len(rows):
-            return weights
-        errors = held.errors(labels, rows) * scale[held.rows[rows], None]
-        for i in np.flatnonzero(np.isfinite(lambdas)):
-            if lambdas[i] * len(rows) > _GREAT:
-                continue  # equal weights
-            near = i > 0 and lambdas[i - 1] <= 100.0 * lambdas[i]
-            start = weights[i - 1] if near else None
-            weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
-        return weights
 
     @cached_property
     def _weighted(self) -> TreeArrays:
@@ -250,10 +192,9 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     def _label_proba(self, X: Any) -> np.ndarray:
         X = self._check_X(X)
         n_jobs = self.forest.n_jobs if self.n_jobs is None else self.n_jobs
-        equal = np.isinf(self.lambda_)
-        trees = self.trees_ if equal else self._weighted
-        proba = np.concatenate([sum_proba(trees, block, n_jobs) for _, block in dense_blocks(X)])
-        return proba / trees.n_trees if equal else np.minimum(proba, 1.0)
+        if np.isinf(self.lambda_):  # equal weights
+            return sum_proba(self.trees_, X, n_jobs) / self.trees_.n_trees
+        return np.minimum(sum_proba(self._weighted, X, n_jobs), 1.0)
 
     @property
     def n_forests(self) -> int:
@@ -308,10 +249,43 @@ def _check_one_label(targets: Targets) -> None:
         )
 
 
-def _each_tree(trees: TreeArrays, X: np.ndarray) -> np.ndarray:
-    proba = np.zeros((trees.n_trees, len(X), 1))
-    trees.add_proba(X, proba)
-    return proba
+def _learn(
+    forest: BaseForest, X: Any, labels: np.ndarray, scale: np.ndarray, halves: np.ndarray, lambdas: list[float]
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the lambda that is taken, the weights, and what weighted trees say about rows they have not seen."""
+    used = scale > 0
+    weights = np.full((len(lambdas), forest.n_forests, forest.n_trees), 1.0 / forest.n_trees)
+    proba = np.tile(np.asarray(forest.oos_proba_)[:, -1], (len(lambdas), 1))
+    for fold, held in enumerate(_held_out(forest, X, used) if np.isfinite(lambdas).any() else []):
+        known = used[held.rows] if held.voting is None else used[held.rows] & held.voting.any(axis=1)
+        halves_known = [np.flatnonzero(known & (halves[held.rows] == half)) for half in (0, 1)]
+        silent = np.flatnonzero(~used[held.rows])
+        # From all rows for predictions; from each half for the rows of the other one, which do not count then.
+        whole = _path(held, np.flatnonzero(known), labels, scale, lambdas)
+        first, second = (_path(held, rows, labels, scale, lambdas) for rows in halves_known)
+        for i in np.flatnonzero(np.isfinite(lambdas)):
+            weights[i, fold] = whole[i]
+            for rows, learned in zip((*halves_known, silent), (second[i], first[i], whole[i])):
+                proba[i, held.rows[rows]] = held.mean(learned, rows)
+    squared = [float(scale[used] ** 2 @ (line[used] - labels[used]) ** 2) for line in proba]
+    best = int(np.argmin(squared))  # of equals the greatest lambda
+    return float(lambdas[best]), weights[best], np.clip(proba[best], 0.0, 1.0)
+
+
+def _path(held: _Held, rows: np.ndarray, labels: np.ndarray, scale: np.ndarray, lambdas: list[float]) -> np.ndarray:
+    """Return the weights by these rows for each lambda, (len(lambdas), n_trees)."""
+    n_trees = held.proba.shape[1]
+    weights = np.full((len(lambdas), n_trees), 1.0 / n_trees)
+    if not len(rows):
+        return weights
+    errors = held.errors(labels, rows) * scale[held.rows[rows], None]
+    for i in np.flatnonzero(np.isfinite(lambdas)):
+        if lambdas[i] * len(rows) > _GREAT:
+            continue  # equal weights
+        near = i > 0 and lambdas[i - 1] <= 100.0 * lambdas[i]
+        start = weights[i - 1] if near else None
+        weights[i] = solve_tree_weights(errors, lambdas[i] * len(rows), start=start).weights
+    return weights
 
 
 def _held_out(forest: BaseForest, X: Any, used: np.ndarray) -> Iterator[_Held]:
@@ -324,9 +298,7 @@ def _held_out(forest: BaseForest, X: Any, used: np.ndarray) -> Iterator[_Held]:
             rows = np.arange(len(used))
         trees = forest.trees_.block(fold * forest.n_trees, (fold + 1) * forest.n_trees)
         values = bin_values(X, rows) if isinstance(X, BinnedMatrix) else X[rows]
-        proba = np.empty((len(rows), trees.n_trees))
-        for part, block in dense_blocks(values):
-            proba[part] = _each_tree(trees, block)[:, :, 0].T
+        proba = np.ascontiguousarray(each_proba(trees, values)[:, :, 0].T)
         yield _Held(rows, proba, forest.bag_counts().T == 0 if out_of_bag else None)
 
 

@@ -8,15 +8,15 @@ only, and checks all that predictions rely on.
 """
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sylvan._files import whole_file
 from sylvan.exceptions import ModelFileError
-from sylvan.io.archive import FORMAT, open_archive, sylvan_version, write_whole
-from sylvan.io.reading import Reader
+from sylvan.io.archive import FORMAT, open_archive, write_whole
+from sylvan.io.nodes import Reader, write_model
 from sylvan.io.registry import find_name, stored, stored_values
-from sylvan.io.writing import write_model
 
 __all__ = ["FORMAT", "Savable", "load", "read_about", "save", "stored", "stored_values"]
 
@@ -28,10 +28,9 @@ class Savable:
         """Store the model in one file, from which `sylvan.load` makes it again.
 
         The file is written under another name and then renamed: a crash leaves the old one. It holds data only, nothing
-        that is run when it is read, unlike a pickle. `path` usually has the ending `.sylvan`; it is returned.
-
-        With `findings=True` the file of a cascade also holds `labels_`: recorded labels, suggestions and names of the
-        training rows. Without, it holds what is needed to predict.
+        that is run when it is read, unlike a pickle. `path` usually has the ending `.sylvan`; it is returned. The file
+        has what is needed to predict; with `findings=True` that of a cascade also holds `labels_`: recorded labels,
+        suggestions and names of the training rows.
         """
         return save(self, path, findings=findings)
 
@@ -70,9 +69,8 @@ def save(
     True
     """
     if not isinstance(model, Savable) or find_name(type(model)) is None:
-        raise TypeError(
-            f"Only estimators of sylvan can be stored, not {type(model).__module__}.{type(model).__name__}."
-        )
+        name = f"{type(model).__module__}.{type(model).__name__}"
+        raise TypeError(f"Only estimators of sylvan can be stored, not {name}.")
     with whole_file(path) as file:
         write_whole(file, lambda archive: write_model(archive, model, about or {}, findings))
     return Path(path)
@@ -92,13 +90,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         try:
             model = Reader(archive).read()
         except MemoryError as error:
-            raise ModelFileError(
-                f"{path} holds {archive.total / 1e9:.1f} GB, more than there is memory for."
-            ) from error
+            size = f"{archive.total / 1e9:.1f} GB"
+            raise ModelFileError(f"{path} holds {size}, more than there is memory for.") from error
         except Exception as error:  # whatever wild data led to
             made = archive.about.get("sylvan", "?")
             raise ModelFileError(
-                f"{path} cannot be read by this version of sylvan ({sylvan_version()}; it was made by {made}): {error}"
+                f"{path} cannot be read by this version of sylvan ({version('sylvan')}; it was made by {made}): {error}"
             ) from error
         if not isinstance(model, Savable):
             raise ModelFileError(f"{path} holds no model but a {type(model).__name__}.")

@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from sylvan.exceptions import ModelFileError
+from sylvan.io.checks import require
 
 FORMAT = 2
 _MARK = b"\x89sylvan\n"
@@ -33,10 +34,8 @@ _END = struct.Struct("<4s4H2LH")  # the archive's last record: mark, four counts
 _END64 = struct.Struct("<4sQ2H2L4Q")
 _BLOCK = 1 << 20
 _MODEL = "model.json"
-_MOST_JSON = 1 << 26
-_MOST_DIRECTORY = 1 << 25
+_MOST_JSON, _MOST_DIRECTORY, _LONGEST_HEADER = 1 << 26, 1 << 25, 1 << 10
 _FREE, _MOST_PACKED = 1 << 26, 250
-_LONGEST_HEADER = 1 << 10
 _ARRAY_MARK = b"\x93NUMPY\x01\x00"
 _PLAIN_HEADER = re.compile(
     r"\{'descr': '([^']{2,12})', 'fortran_order': (True|False), 'shape': \(((?:\d{1,18}, )*\d{0,18},?)\), \} *\n"
@@ -44,22 +43,13 @@ _PLAIN_HEADER = re.compile(
 _PLAIN_TYPE = re.compile(r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U\d{1,6}|\|S\d{1,6}|<M8\[(?:D|s|ms|us|ns)\]")
 
 
-def sylvan_version() -> str:
-    """Return the version of this package."""
-    return version("sylvan")
-
-
 def plain_type(name: Any) -> np.dtype:
     """Return a numpy type of plain values by its name."""
-    if not isinstance(name, str) or not _PLAIN_TYPE.fullmatch(name):
-        raise ValueError(f"{name!r} is no type of plain numbers or texts")
+    require(isinstance(name, str) and _PLAIN_TYPE.fullmatch(name), f"{name!r} is no type of plain numbers or texts")
     return np.dtype(name)
 
 
-# Writing
-
-
-def write_whole(file: BinaryIO, write: Callable[[zipfile.ZipFile], None]) -> None:
+def write_whole(file: Any, write: Callable[[zipfile.ZipFile], None]) -> None:
     """Write header and archive; `write` fills the archive, and may be called twice."""
     for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
         file.seek(0)
@@ -71,7 +61,7 @@ def write_whole(file: BinaryIO, write: Callable[[zipfile.ZipFile], None]) -> Non
         if sum(entry.file_size for entry in archive.filelist) <= _most_bytes(length):
             break
     file.seek(_HEADER.size)
-    digest = _digest(file)
+    digest = hashlib.file_digest(file, "sha256").digest()
     file.seek(0)
     file.write(_HEADER.pack(_MARK, FORMAT, length, digest))
 
@@ -95,18 +85,10 @@ def write_document(archive: zipfile.ZipFile, document: dict[str, Any]) -> None:
     archive.writestr(_MODEL, text, zipfile.ZIP_STORED)
 
 
-# Reading
-
-
 class Archive:
-    """An opened model file.
+    """An opened model file: `nodes`, the objects as data; `about`, what it says of itself; `n_arrays`, their number.
 
-    Attributes
-    ----------
-    nodes : list, the objects as data
-    about : dict, what the file says of itself
-    total : bytes that all entries have when they are unpacked
-    n_arrays : number of arrays
+    `total` are the bytes that all entries have when they are unpacked.
     """
 
     def __init__(self, file: BinaryIO, length: int) -> None:
@@ -114,39 +96,35 @@ class Archive:
         self.zip = zipfile.ZipFile(file)
         entries = self.zip.filelist
         names = [f"arrays/{number}.npy" for number in range(len(entries) - 1)] + [_MODEL]
-        if [entry.filename for entry in entries] != names:
-            raise ValueError("its archive has other entries than arrays and a model")
-        if any(entry.flag_bits & 1 or entry.compress_type not in (0, 8) for entry in entries):
-            raise ValueError("its archive is packed in another way")
+        same = [entry.filename for entry in entries] == names
+        require(same, "its archive has other entries than arrays and a model")
+        plain = all(not entry.flag_bits & 1 and entry.compress_type in (0, 8) for entry in entries)
+        require(plain, "its archive is packed in another way")
         self.total, self.n_arrays = sum(entry.file_size for entry in entries), len(entries) - 1
-        if self.total > _most_bytes(length):
-            raise ValueError(f"it would take {self.total} bytes, too many for a file of {length}")
+        few = self.total <= _most_bytes(length)
+        require(few, f"it would take {self.total} bytes, too many for a file of {length}")
         last = entries[-1]
-        if last.compress_type != 0 or last.file_size != last.compress_size or last.file_size > _MOST_JSON:
-            raise ValueError("its model is packed or too large")
+        small = last.compress_type == 0 and last.file_size == last.compress_size and last.file_size <= _MOST_JSON
+        require(small, "its model is packed or too large")
         document = json.loads(self.zip.read(last), parse_constant=_no_constant)
-        if not isinstance(document, dict) or document.keys() != {"about", "nodes"}:
-            raise ValueError("its model is not in two parts")
+        require(isinstance(document, dict) and document.keys() == {"about", "nodes"}, "its model is not in two parts")
         self.about, self.nodes = document["about"], document["nodes"]
-        if not isinstance(self.about, dict) or not isinstance(self.nodes, list):
-            raise ValueError("its model is no list of objects")
+        require(isinstance(self.about, dict) and isinstance(self.nodes, list), "its model is no list of objects")
 
     def array(self, number: Any) -> np.ndarray:
         """Read an array."""
-        if type(number) is not int or not 0 <= number < self.n_arrays:
-            raise ValueError(f"there is no array {number!r}")
+        require(type(number) is int and 0 <= number < self.n_arrays, f"there is no array {number!r}")
         entry = self.zip.filelist[number]
         with self.zip.open(entry) as file:
             mark = file.read(10)
             size = int.from_bytes(mark[8:], "little")
-            if len(mark) < 10 or mark[:8] != _ARRAY_MARK or size > _LONGEST_HEADER:
-                raise ValueError(f"array {number} has no plain header")
-            header = _PLAIN_HEADER.fullmatch(file.read(size).decode("latin-1"))
+            known = len(mark) == 10 and mark[:8] == _ARRAY_MARK and size <= _LONGEST_HEADER
+            header = _PLAIN_HEADER.fullmatch(file.read(size).decode("latin-1")) if known else None
             if header is None:
                 raise ValueError(f"array {number} has no plain header")
             dtype, shape = plain_type(header[1]), tuple(int(n) for n in re.findall(r"\d+", header[3]))
-            if len(shape) > 8 or 10 + size + prod(shape) * dtype.itemsize != entry.file_size:
-                raise ValueError(f"array {number} is not as large as its header says")
+            fits = len(shape) <= 8 and 10 + size + prod(shape) * dtype.itemsize == entry.file_size
+            require(fits, f"array {number} is not as large as its header says")
             made = np.empty(shape, dtype, order="F" if header[2] == "True" else "C")
             _fill(file, made)
         _check_values(made, number)
@@ -160,11 +138,9 @@ def _fill(file: Any, made: np.ndarray) -> None:
     at = 0
     while at < len(flat):
         n = file.readinto(flat[at : at + _BLOCK])
-        if not n:
-            raise ValueError("an array ends too early")
+        require(n, "an array ends too early")
         at += n
-    if file.read(1):  # also compares the entry's checksum
-        raise ValueError("an array does not end")
+    require(not file.read(1), "an array does not end")  # also compares the entry's checksum
 
 
 def _check_values(made: np.ndarray, number: int) -> None:
@@ -192,7 +168,7 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
             yield archive
 
 
-def _check_header(path: Path, file: BinaryIO) -> int:
+def _check_header(path: Path, file: Any) -> int:
     """Return the archive's length."""
     header = file.read(_HEADER.size)
     if len(header) < len(_MARK) or not header.startswith(_MARK):
@@ -203,33 +179,29 @@ def _check_header(path: Path, file: BinaryIO) -> int:
     if number != FORMAT:
         advice = "use a newer one" if number > FORMAT else "fit the model again and save it"
         raise ModelFileError(
-            f"{path} has format {number}; this version of sylvan ({sylvan_version()}) reads format {FORMAT}: {advice}."
+            f"{path} has format {number}; this version of sylvan ({version('sylvan')}) reads format {FORMAT}: {advice}."
         )
     found = os.fstat(file.fileno()).st_size - _HEADER.size
     if found < length:
         raise ModelFileError(f"{path} is cut off: {found} of {length} bytes are there.")
-    if found > length or _digest(file) != digest:
+    if found > length or hashlib.file_digest(file, "sha256").digest() != digest:
         raise ModelFileError(f"{path} is damaged: its checksum does not fit.")
     return length
 
 
 def _check_directory_size(file: BinaryIO, length: int) -> None:
     """Refuse a directory so large that listing it would take all memory."""
-    if length < _END.size:
-        raise ValueError("it has no archive")
-    file.seek(-_END.size, os.SEEK_END)
-    end = _END.unpack(file.read(_END.size))
+    require(length >= _END.size, "it has no archive")
+    file.seek(-min(length, _END.size + 20 + _END64.size), os.SEEK_END)
+    tail = file.read()
+    end = _END.unpack(tail[-_END.size :])
     size = end[5]
-    before = min(length, _END.size + 20 + _END64.size)
-    file.seek(-before, os.SEEK_END)
-    tail = file.read(before)
     if len(tail) == _END.size + 20 + _END64.size and tail[_END64.size :].startswith(b"PK\x06\x07"):
         end64 = _END64.unpack_from(tail)
-        if end64[0] != b"PK\x06\x06":
-            raise ValueError("its archive has no end")
+        require(end64[0] == b"PK\x06\x06", "its archive has no end")
         size = end64[8]
-    if end[0] != b"PK\x05\x06" or size > _MOST_DIRECTORY:
-        raise ValueError("its archive has no end, or too large a directory")
+    small = end[0] == b"PK\x05\x06" and size <= _MOST_DIRECTORY
+    require(small, "its archive has no end, or too large a directory")
 
 
 def _most_bytes(length: int) -> int:
@@ -238,10 +210,3 @@ def _most_bytes(length: int) -> int:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
-
-
-def _digest(file: Any) -> bytes:
-    found = hashlib.sha256()
-    while block := file.read(_BLOCK):
-        found.update(block)
-    return found.digest()

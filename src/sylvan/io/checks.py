@@ -15,16 +15,9 @@ def require(holds: Any, otherwise: str) -> None:
 
 
 def check_array(
-    name: str,
-    value: Any,
-    dtype: Any,
-    shape: tuple[int | None, ...],
-    low: float | None = None,
-    high: float | None = None,
-    *,
-    nan: bool = False,
-    contiguous: bool = False,
-) -> np.ndarray:
+    name: str, value: Any, dtype: Any, shape: tuple[int | None, ...], low: float | None = None,
+    high: float | None = None, *, nan: bool = False, contiguous: bool = False,
+) -> np.ndarray:  # fmt: skip
     """Return an array if it has this type and shape (None: any length), and lies in [low, high].
 
     `nan` says whether values may be NaN; without `low` and `high` nothing is asked of values. `contiguous`: the array
@@ -33,16 +26,14 @@ def check_array(
     if not (type(value) is np.ndarray and value.dtype == dtype):
         found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         raise ValueError(f"{name} must be an array of {np.dtype(dtype)}, got {found}.")
-    if contiguous and not value.flags.c_contiguous:
-        raise ValueError(f"{name} must be C-contiguous.")
-    if len(shape) != value.ndim or any(n is not None and n != m for n, m in zip(shape, value.shape)):
-        raise ValueError(f"{name} must have shape {shape}, got {value.shape}.")
+    require(value.flags.c_contiguous or not contiguous, f"{name} must be C-contiguous.")
+    same = len(shape) == value.ndim and all(n is None or n == m for n, m in zip(shape, value.shape))
+    require(same, f"{name} must have shape {shape}, got {value.shape}.")
     if value.size:
         least, most = (np.fmin, np.fmax) if nan else (np.minimum, np.maximum)
         flat = value.reshape(-1)
         lies = (low is None or least.reduce(flat) >= low) and (high is None or most.reduce(flat) <= high)
-        if not lies and not (nan and np.isnan(least.reduce(flat))):
-            raise ValueError(f"{name} must lie between {low} and {high}.")
+        require(lies or (nan and np.isnan(least.reduce(flat))), f"{name} must lie between {low} and {high}.")
     return value
 
 
@@ -71,7 +62,6 @@ def check_names(name: str, value: Any, n: int) -> None:
 def all_or_none(made: Any, names: tuple[str, ...]) -> bool:
     """Say whether an estimator is fitted: it has all of these attributes, or none."""
     there = [name for name in names if name in vars(made)]
-    require(
-        not there or len(there) == len(names), f"{sorted({*names} - {*there})} of {type(made).__name__} is missing."
-    )
+    missing = sorted({*names} - {*there})
+    require(not there or not missing, f"{missing} of {type(made).__name__} is missing.")
     return bool(there)

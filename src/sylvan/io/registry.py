@@ -14,6 +14,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from sylvan.io.checks import require
+
 Kind = TypeVar("Kind", bound=type)
 
 # Where stored classes live. They are imported, one after the other, when a file names a class that is not known yet.
@@ -55,9 +57,8 @@ class Known:
         state = dict(value.__getstate__())
         for name in state:
             if name not in self.fields:
-                raise TypeError(
-                    f"{where} has an attribute {name!r}, which a model file cannot hold: remove it, or use joblib.dump."
-                )
+                advice = "which a model file cannot hold: remove it, or use joblib.dump."
+                raise TypeError(f"{where} has an attribute {name!r}, {advice}")
         return state
 
     def check(self, value: Any) -> None:
@@ -65,8 +66,7 @@ class Known:
         if not isinstance(value, list):
             found = vars(value) if hasattr(value, "__dict__") else value._asdict()
             for name in self.given:
-                if name not in found:
-                    raise ValueError(f"{self.name} has no {name}")
+                require(name in found, f"{self.name} has no {name}")
             for name, hint in self.fields.items():
                 if name in found and not fits(found[name], bool | int if name == "verbose" else hint):
                     raise ValueError(f"{name} of {self.name} is a {type(found[name]).__name__}, expected {hint}")
@@ -130,8 +130,7 @@ def _find(known: Mapping[str, Any], name: Any, what: str) -> Any:
         if name in known:
             break
         import_module(f"sylvan.{room}")
-    if name not in known:
-        raise ValueError(f"there is no {what} {name!r}")
+    require(name in known, f"there is no {what} {name!r}")
     return known[name]
 
 

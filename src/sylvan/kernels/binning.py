@@ -44,12 +44,10 @@ def _encode(values, edges, n_bins, codes, below, stride):
     top = _ONE
     while top < n_bins:
         top <<= _ONE
-    for j in range(n_bins - 1, np.int64(top)):
-        edges[j] = np.inf
+    edges[n_bins - 1 : np.int64(top)] = np.inf
     for start in range(0, values.size, below.size):
         chunk = values[start : start + below.size]
-        for i in range(chunk.size):
-            below[i] = _ZERO
+        below[: chunk.size] = _ZERO
         step = top >> _ONE
         while step > _ZERO:
             stride[1] = step  # looked up rather than chosen: the compiler would make a branch of a choice

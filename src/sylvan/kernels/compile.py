@@ -2,8 +2,8 @@
 
 Machine code is stored next to the source or, where that is read-only, in the user's cache folder; else kernels compile
 once per process. Three habits keep kernels fast: numbers used as an index are unsigned or come from `range(n)` (numba
-adds Python's negative indices to others); parts of a kernel do not allocate (see `part`), so that no references are
-counted in inner loops; elements are copied in loops, not by slice assignment, which allocates.
+adds Python's negative indices to others); parts of a kernel do not allocate (see `part`), nor return arrays, so that no
+references are counted in inner loops; elements are copied in loops, as slice assignment allocates (but of a number).
 """
 
 import re

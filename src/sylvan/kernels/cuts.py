@@ -16,7 +16,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sylvan.kernels.compile import part, section
+from sylvan.kernels.compile import maker, part, section
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_unit
 
@@ -50,26 +50,19 @@ Shape = namedtuple("Shape", "n_rows n_labels n_bytes weight squares")
 """The open node: rows, labels in the list form, bytes per row (0: list form), W and S."""
 
 
+@maker
 def make_work(n_rows, n_positives, n_labels, n_bytes, random_cut):
     """Allocate the room that nodes of up to `n_rows` rows need."""
-    n_listed = n_rows if n_bytes == 0 else 0
+    n_listed, n_places = (n_rows, n_positives) if n_bytes == 0 else (0, 0)
+    lanes, n_bins = (n_bytes, LANES), 0 if random_cut else 256
     return Work(
-        np.empty((n_rows, 3), np.float64),  # sums
-        np.empty(n_rows, np.float32),  # weight
-        np.empty((n_rows, n_bytes), np.uint8),  # bits
-        np.empty((n_bytes, LANES), np.float32),  # total32
-        np.empty((n_bytes, LANES), np.float32),  # count32
-        np.empty((n_bytes, LANES), np.float64),  # count64
-        np.empty(n_listed + 1, np.uint64),  # label_start
-        np.empty(n_positives if n_bytes == 0 else 0, np.uint32),  # label
-        np.empty(n_labels, np.float64),  # total
-        np.empty(n_labels, np.float64),  # count
-        np.full(256, NONE, np.uint32),  # head
-        np.empty(max(n_rows, 256) + 1, np.uint32),  # next
-        np.empty(n_rows, np.uint8),  # code
-        np.zeros((0 if random_cut else 256 * n_bytes, LANES), np.float64),  # hist
-        np.zeros(4, np.uint64),  # words
-    )
+        sums=np.empty((n_rows, 3)), weight=np.empty(n_rows, np.float32), bits=np.empty((n_rows, n_bytes), np.uint8),
+        total32=np.empty(lanes, np.float32), count32=np.empty(lanes, np.float32), count64=np.empty(lanes),
+        label_start=np.empty(n_listed + 1, np.uint64), label=np.empty(n_places, np.uint32),
+        total=np.empty(n_labels), count=np.empty(n_labels), head=np.full(256, NONE, np.uint32),
+        next=np.empty(max(n_rows, 256) + 1, np.uint32), code=np.empty(n_rows, np.uint8),
+        hist=np.zeros((n_bins * n_bytes, LANES)), words=np.zeros(4, np.uint64),
+    )  # fmt: skip
 
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -86,12 +79,8 @@ def _lowest_bit(word):
 @part
 def _offer(cut, score, feature, last_left, threshold, missing_left, saw_missing):
     if score > cut.score[0]:
-        cut.score[0] = score
-        cut.feature[0] = feature
-        cut.bin[0] = last_left
-        cut.threshold[0] = threshold
-        cut.missing_left[0] = missing_left
-        cut.saw_missing[0] = saw_missing
+        cut.score[0], cut.feature[0], cut.bin[0] = score, feature, last_left
+        cut.threshold[0], cut.missing_left[0], cut.saw_missing[0] = threshold, missing_left, saw_missing
 
 
 @part
@@ -129,11 +118,11 @@ def _offer_between(bins, feature, left, right, score, missing_left, n_missing, c
 
 
 @part
-def open_node(rows, row_weight, labels, work, weight, tally, seen, n_seen, local, random_cut):
-    """Copy what the node's cuts are judged by into small contiguous arrays."""
+def open_node(rows, row_weight, labels, weight, room, n_seen, random_cut):
+    """Copy what the node's cuts are judged by into small contiguous arrays, `room.work`."""
     if labels.bits.shape[1] > 0:
-        return _open_bits(rows, row_weight, labels, work, weight, tally, random_cut)
-    return _open_lists(rows, row_weight, labels, work, weight, tally, seen, n_seen, local)
+        return _open_bits(rows, row_weight, labels, room.work, weight, room.tally, random_cut)
+    return _open_lists(rows, row_weight, labels, room.work, weight, room.tally, room.seen, n_seen, room.local)
 
 
 @section
@@ -150,11 +139,8 @@ def _open_bits(rows, row_weight, labels, work, weight, tally, random_cut):
         work.weight[k] = row_weight[row]
         for b in range(n_bytes):
             work.bits[k, b] = labels.bits[row, b]
-    if not random_cut:
-        for k in range(rows.size):
-            row = np.uint64(rows[k])
-            w = row_weight[row]
-            cross = _0
+        if not random_cut:
+            w, cross = row_weight[row], _0
             for b in range(n_bytes):
                 cross += add_lanes(work.total32, b, LANES_OF_BYTE, np.uint64(work.bits[k, b]), _0)
             n_own = np.int64(labels.start[row + _ONE] - labels.start[row]) + 1
@@ -227,15 +213,6 @@ def gather(codes, rows, out):
 
 
 @part
-def _clear_counts(work, shape):
-    for b in range(shape.n_bytes):
-        for j in range(LANES):
-            work.count32[b, j] = _0
-    for j in range(shape.n_labels):
-        work.count[j] = 0.0
-
-
-@part
 def _add_row(work, shape, k):
     """Add row k's labels to the counts; return by how much the sum of squared counts grows."""
     if shape.n_bytes > 0:
@@ -264,7 +241,7 @@ def _score(shape, side_weight, side_squares, side_cross):
 @section
 def _score_side(work, shape, n_side):
     """Score a cut by adding up one side, whose rows are the first of `next`; the other side follows from the totals."""
-    _clear_counts(work, shape)
+    work.count32[:], work.count[: shape.n_labels] = _0, 0.0
     weight, squares, cross = 0.0, 0.0, 0.0
     if shape.n_bytes == 0:
         for i in range(n_side):
@@ -325,7 +302,7 @@ def _draw_cut(bins, feature, low, high, n_missing, state):
 def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut):
     """Try every cut of a feature: rows hang in one list per bin, bins in use are the bits of `words`."""
     m = shape.n_rows
-    _clear_counts(work, shape)
+    work.count32[:], work.count[: shape.n_labels] = _0, 0.0
     left_weight, left_squares, left_cross, n_left, previous = 0.0, 0.0, 0.0, 0, -1
     step = -1 if missing_left else 0  # step -1: missing values go left before all others
     word = work.words[0]
@@ -361,8 +338,7 @@ def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut)
 @section
 def _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut):
     """Best cut of a feature in a small node: linear in the rows, no sort, no walk over empty bins."""
-    for j in range(4):
-        work.words[j] = 0
+    work.words[:] = 0
     for k in range(shape.n_rows):
         code = work.code[k]
         work.next[k] = work.head[code]
@@ -378,9 +354,7 @@ def _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut):
 def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, rules, cut):
     """Try every cut of a feature from the label weights of its bins."""
     n_bytes = shape.n_bytes
-    for b in range(n_bytes):
-        for j in range(LANES):
-            work.count64[b, j] = 0.0
+    work.count64[:] = 0.0
     left_weight, left_squares, left_cross, n_left, previous = 0.0, 0.0, 0.0, 0, -1
     first = low - 1 if missing_left else low
     last = high if missing_left else high + 1
@@ -410,8 +384,7 @@ def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, 
 def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut):
     """Best cut of a feature in a large node: add up each bin, then walk over the bins."""
     n_bytes = shape.n_bytes
-    for j in range(256):  # `next` is free in this form and counts the rows of each bin
-        work.next[j] = 0
+    work.next[:256] = 0  # free in this form: it counts the rows of each bin
     for k in range(shape.n_rows):
         code = work.code[k]
         line = np.uint64(code) * n_bytes
@@ -420,11 +393,9 @@ def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
             add_lanes(work.hist, line + b, LANES_OF_BYTE, np.uint64(work.bits[k, b]), work.sums[k, 0])
     for missing_left in range(2 if n_missing > 0 else 1):
         _sweep_bins(work, shape, bins, feature, low, high, missing_left == 1, n_missing, rules, cut)
-    for step in range(low, high + 2):
-        line = np.uint64(step if step <= high else MISSING) * n_bytes
-        for b in range(n_bytes):
-            for j in range(LANES):
-                work.hist[line + b, j] = 0.0
+    width = np.int64(n_bytes)
+    work.hist[low * width : (high + 1) * width] = 0.0
+    work.hist[MISSING * width :] = 0.0
 
 
 @part

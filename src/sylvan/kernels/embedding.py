@@ -46,8 +46,7 @@ def add_paths(parent, value, total):
 @part
 def _sort_rows(leaf, count, order):
     """Write row numbers sorted by leaf; `count` has a place for each leaf, and one more."""
-    for i in range(count.size):
-        count[i] = 0
+    count[:] = 0
     for i in range(leaf.size):
         count[leaf[i] + _ONE] += 1
     for i in range(1, count.size):
@@ -107,16 +106,12 @@ def share_paths(rows, columns, leaf_start, own, between, out):
         _sort_rows(rows[tree], count[: n_leaves + 1], order[tree])
     for first in range(0, columns.shape[1], width):
         now = min(width, columns.shape[1] - first)
-        for i in range(n):
-            for j in range(now):
-                block[i, j] = out[i, first + j]
+        block[:, :now] = out[:, first : first + now]
         for tree in range(n_trees):
             start, stop = leaf_start[tree], leaf_start[tree + 1]
             these = columns[tree, first : first + now]
             _add_tree(rows[tree], order[tree], these, own[start:stop], between[start:stop], shared, line, block)
-        for i in range(n):
-            for j in range(now):
-                out[i, first + j] = block[i, j]
+        out[:, first : first + now] = block[:, :now]
 
 
 @kernel("void(i4[,], i4[,], out i8[,])")
@@ -133,9 +128,7 @@ def multiply(left, right, out):
 def _sum_leaves(leaf, values, sums):
     """Sum the values of the rows in each leaf, and those of all leaves before: `sums` has a line more than leaves."""
     width = values.shape[1]
-    for i in range(sums.shape[0]):
-        for k in range(width):
-            sums[i, k] = 0
+    sums[:] = 0
     for i in range(leaf.size):
         at = np.uint64(leaf[i]) + _ONE
         for k in range(width):
@@ -149,9 +142,7 @@ def _sum_leaves(leaf, values, sums):
 def _pass_down(sums, first, last, weight, offset, spread):
     """Write for each leaf the sum over the nodes above it of weight times the values below the node."""
     width = sums.shape[1]
-    for i in range(spread.shape[0]):
-        for k in range(width):
-            spread[i, k] = 0
+    spread[:] = 0
     for node in range(weight.size):
         if weight[node] != 0:
             start, stop = np.uint64(first[node] - offset), np.uint64(last[node] - offset)
@@ -187,12 +178,9 @@ def multiply_paths(rows, columns, node_start, leaf_start, first, last, weight, v
 
 
 def weigh_paths(
-    node_start: np.ndarray,
-    leaf_start: np.ndarray,
-    parent: np.ndarray,
-    leaf_range: tuple[np.ndarray, np.ndarray],
+    node_start: np.ndarray, leaf_start: np.ndarray, parent: np.ndarray, leaf_range: tuple[np.ndarray, np.ndarray],
     square: np.ndarray,
-) -> Paths:
+) -> Paths:  # fmt: skip
     """Return paths whose nodes have the given squared weights, in the finest unit that lets products fit."""
     first, last = leaf_range
     n_leaves = int(leaf_start[-1])

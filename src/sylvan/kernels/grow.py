@@ -9,7 +9,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel, maker, part, section
+from sylvan.kernels.compile import kernel, part, section
 from sylvan.kernels.cuts import MISSING, Bins, Cut, Labels, Rules, Shape, gather, judge_feature, make_work, open_node
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_below, random_unit
@@ -24,14 +24,7 @@ _ONE = np.uint64(1)
 Trees = namedtuple(
     "Trees", "n_nodes n_leaves feature threshold child missing_left size leaf_length leaf_label leaf_value"
 )
-"""Flat arrays of a block of trees, one after the other.
-
-Of each node: `feature` (LEAF for a leaf), `threshold` (rows with x <= threshold go left), `child` (index of the left
-child within the tree, the right one follows it; for a leaf its number within the tree), `missing_left`, `size` (the
-weight of the training rows). Of each leaf: `leaf_length` labels, given in `leaf_label` and `leaf_value`; a label that
-is not listed has probability 0. Leaves are numbered from left to right.
-"""
-
+"""Flat arrays of a block of trees, one after the other: what they hold is told by `sylvan.forests.TreeArrays`."""
 
 _DTYPES = ("i8", "i8", "i4", "f8", "i4", "u1", "f4", "i4", "u2", "f4")  # of `Trees`
 
@@ -54,8 +47,6 @@ Sample = namedtuple("Sample", "rows held weight")
 
 Scratch = namedtuple("Scratch", "work cut features decrease tally seen local spare stack")
 """Room that is used again for each tree."""
-
-_make_work = maker(make_work)
 
 
 @part
@@ -198,10 +189,7 @@ def _mostly_left(codes, rows, last_left, row_weight):
 def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
     """Write a leaf and the probabilities of its labels; return the number of values so far."""
     flat = tally.reshape(tally.size)
-    out.feature[node] = LEAF
-    out.threshold[node] = 0.0
-    out.child[node] = leaf
-    out.missing_left[node] = 0
+    out.feature[node], out.threshold[node], out.child[node], out.missing_left[node] = LEAF, 0.0, leaf, 0
     first = n_values
     for k in range(n_seen):
         value = np.float32(np.floor(flat[seen[k]] / weight * GRID + 0.5) / GRID)
@@ -224,7 +212,7 @@ def _push(stack, height, node, start, stop, held_start, held_stop, depth, n_cons
 @part
 def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
     """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
-    work, cut, features, decrease, tally, seen, local, spare, stack = scratch
+    work, cut, features, decrease, tally, seen, _, spare, stack = scratch
     flat_tally = tally.reshape(tally.size)
     for f in range(features.size):
         features[f] = f
@@ -253,9 +241,7 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
         if not pure and depth < rules.max_depth and rows.size >= max(rules.min_split, 2 * rules.min_leaf):
             shape = Shape(rows.size, 0, np.uint64(0), weight, 0.0)
             if judged:
-                shape = open_node(
-                    rows, sample.weight, labels, work, weight, tally, seen, n_seen, local, rules.random_cut
-                )
+                shape = open_node(rows, sample.weight, labels, weight, scratch, n_seen, rules.random_cut)
             n_constant = _search(work, shape, bins, rows, features, n_constant, state, rules, cut)
 
         if cut.score[0] > -np.inf:
@@ -266,10 +252,8 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             middle = start + _partition(column, rows, last_left, missing_left, spare)
             held_middle = held_start + _partition(column, held, last_left, missing_left, spare)
             decrease[feature] -= purity
-            out.feature[node] = feature
-            out.threshold[node] = cut.threshold[0]
-            out.child[node] = n_nodes
-            out.missing_left[node] = missing_left
+            out.feature[node], out.threshold[node] = feature, cut.threshold[0]
+            out.child[node], out.missing_left[node] = n_nodes, missing_left
             below = depth + 1
             height = _push(stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature)
             height = _push(stack, height, n_nodes, start, middle, held_start, held_middle, below, n_constant, feature)
@@ -290,8 +274,9 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
 
 
 @part
-def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight):
+def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, room):
     """List the rows drawn and, if there is room, those to be asked about; return their numbers."""
+    rows, held, row_weight = room
     n_rows, n_held = 0, 0
     for k in range(train_rows.size):
         row = train_rows[k]
@@ -333,54 +318,41 @@ def grow_trees(
     rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)
     bins = Bins(codes, bin_start, bin_low, bin_high)
     labels = Labels(y_start, y_label, y_bits)
-    n_positives = 0
-    for k in range(train_rows.size):
-        n_positives += np.int64(y_start[train_rows[k] + 1] - y_start[train_rows[k]])
-
     cumulative = np.empty(0, np.float64)
     if n_draws > 0 and train_weight.size > 0:
         cumulative = np.cumsum(train_weight)
     largest_bag = min(train_rows.size, n_draws) if n_draws > 0 else train_rows.size
     most_leaves = max(1, largest_bag // min_leaf)
-    bag = np.empty(n, np.int32)
-    rows = np.empty(largest_bag, np.uint32)
-    held = np.empty(n if oos_sum.shape[0] > 0 else 0, np.uint32)
-    row_weight = np.empty(n, np.float64)
-    state = np.empty(1, np.uint64)
+    most_held = n if oos_sum.shape[0] > 0 else 0
+    bag, state = np.empty(n, np.int32), np.empty(1, np.uint64)
+    room = Sample(np.empty(largest_bag, np.uint32), np.empty(most_held, np.uint32), np.empty(n, np.float64))
     scratch = Scratch(
-        _make_work(largest_bag, n_positives, n_labels, y_bits.shape[1], random_cut),
+        make_work(largest_bag, y_label.size, n_labels, y_bits.shape[1], random_cut),
         Cut(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1), np.empty(1, np.bool_),
             np.empty(1, np.bool_)),
-        np.empty(n_features, np.uint32),  # features
-        np.empty(n_features, np.float64),  # decrease
+        np.empty(n_features, np.uint32), np.empty(n_features, np.float64),  # features, decrease
         np.zeros((n_labels // LANES + 1, LANES), np.float64),  # tally; its last number counts the weight
-        np.empty(n_labels, np.uint32),  # seen
-        np.empty(n_labels, np.uint32),  # local
-        np.empty(max(rows.size, held.size) + 1, np.uint32),  # spare
+        np.empty(n_labels, np.uint32), np.empty(n_labels, np.uint32),  # seen, local
+        np.empty(max(largest_bag, most_held) + 1, np.uint32),  # spare
         np.empty((min(max_depth, most_leaves) + 2, 8), np.int64),  # stack: depth first, so not more than the depth
     )  # fmt: skip
     node, leaf, value = 0, 0, 0
     for tree in range(seeds.size):
         state[0] = seeds[tree]
-        for k in range(n):
-            bag[k] = 0
+        bag[:] = 0
         _draw_bag(state, train_rows, cumulative, n_draws, bag)
-        n_rows, n_held = _fill_sample(
-            bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, rows, held, row_weight
-        )
+        n_rows, n_held = _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, room)
+        sample = Sample(room.rows[:n_rows], room.held[:n_held], room.weight)
         out = Trees(
             tree_nodes, tree_leaves, feature[node:], threshold[node:], child[node:], missing_left[node:], size[node:],
             leaf_length[leaf:], leaf_label[value:], leaf_value[value:],
         )  # fmt: skip
-        sample = Sample(rows[:n_rows], held[:n_held], row_weight)
-        n_nodes, n_leaves, n_values = _grow_tree(
-            bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes
-        )
+        wrote = _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes)
         total = max(scratch.decrease.sum(), 1e-300)
         for f in range(n_features):
             importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * GRID + 0.5) / GRID
-        tree_nodes[tree], tree_leaves[tree] = n_nodes, n_leaves
-        node, leaf, value = node + n_nodes, leaf + n_leaves, value + n_values
+        tree_nodes[tree], tree_leaves[tree] = wrote[0], wrote[1]
+        node, leaf, value = node + wrote[0], leaf + wrote[1], value + wrote[2]
     return node, leaf, value
 
 

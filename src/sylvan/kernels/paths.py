@@ -49,8 +49,7 @@ def find_ends(node_start, feature, child, max_depth, above, depth):
     An end is a leaf, or a node at `max_depth` (below 0: no limit). Nodes below an end have depth -1.
     """
     n_ends, deepest = 0, 0
-    for node in range(feature.size):
-        above[node], depth[node] = -1, -1
+    above[:], depth[:] = -1, -1
     for tree in range(node_start.size - 1):
         start, stop = np.uint64(node_start[tree]), np.uint64(node_start[tree + 1])
         if start < stop:
@@ -63,9 +62,8 @@ def find_ends(node_start, feature, child, max_depth, above, depth):
                 deepest = max(deepest, depth[node])
             else:
                 left = start + np.uint64(child[node])
-                for side in range(2):
-                    above[left + np.uint64(side)] = 2 * np.int64(node) + side
-                    depth[left + np.uint64(side)] = depth[node] + 1
+                above[left], above[left + _ONE] = 2 * np.int64(node), 2 * np.int64(node) + 1
+                depth[left] = depth[left + _ONE] = depth[node] + 1
     return n_ends, deepest
 
 
@@ -121,8 +119,7 @@ def index_paths(items, weight, start, path):
     `start` has a place more than there are items, `path` as many as there are items on paths. Paths without weight are
     left out.
     """
-    for item in range(start.size):
-        start[item] = 0
+    start[:] = 0
     for i in range(items.shape[0]):
         for j in range(items.shape[1]):
             if items[i, j] >= 0 and weight[i] > 0.0 and items[i, j] + 2 < start.size:
@@ -152,20 +149,6 @@ def _shortest(index, line):
     return first, last
 
 
-@kernel("void(i8[,], i8[], i8[], i8[,], f8[], out f8[])")
-def weigh_itemsets(itemsets, start, path, path_items, path_weight, out):
-    """Write the weight of the paths that contain each itemset; an empty one has 0."""
-    index = Index(start, path, path_items, path_weight)
-    for i in range(itemsets.shape[0]):
-        total = 0.0
-        first, last = _shortest(index, itemsets[i])
-        for k in range(np.uint64(first), np.uint64(last)):
-            p = np.uint64(index.path[k])
-            if _contains(index.items[p], itemsets[i]):
-                total += index.weight[p]
-        out[i] = total
-
-
 @part
 def _gather(index, line, found):
     """Write the paths that contain an itemset; return how many."""
@@ -177,6 +160,20 @@ def _gather(index, line, found):
             found[np.uint64(n)] = p
             n += 1
     return n
+
+
+@kernel("void(i8[,], i8[], i8[], i8[,], f8[], out f8[])")
+def weigh_itemsets(itemsets, start, path, path_items, path_weight, out):
+    """Write the weight of the paths that contain each itemset; an empty one has 0."""
+    index = Index(start, path, path_items, path_weight)
+    for i in range(itemsets.shape[0]):
+        total = 0.0
+        first, last = _shortest(index, itemsets[i])
+        for k in range(np.uint64(first), np.uint64(last)):
+            p = np.uint64(path[k])
+            if _contains(path_items[p], itemsets[i]):
+                total += path_weight[p]
+        out[i] = total
 
 
 @part
@@ -226,10 +223,7 @@ def set_thresholds(itemsets, start, path, path_items, path_thresholds, path_weig
     MEDIAN is the lower median, weighted. Itemsets that are on no path keep what they have.
     """
     index = Index(start, path, path_items, path_weight)
-    longest = 0
-    for item in range(start.size - 1):
-        longest = max(longest, start[item + 1] - start[item])
-    found, values, weights = np.empty(longest, np.int64), np.empty(longest), np.empty(longest)
+    found, values, weights = np.empty(path.size, np.int64), np.empty(path.size), np.empty(path.size)
     for i in range(itemsets.shape[0]):
         n = _gather(index, itemsets[i], found)
         if n == 0:
@@ -301,14 +295,11 @@ def frequent_pairs(start, path, path_items, path_weight, pairs, weights):
 
 
 @part
-def _best_addition(index, line, total, touched):
+def _best_addition(index, line, found, total, touched):
     """Return the item that most weight of an itemset's paths has beside it, or -1; that weight; and all of it."""
     own, n_touched = 0.0, 0
-    first, last = _shortest(index, line)
-    for k in range(np.uint64(first), np.uint64(last)):
-        p = np.uint64(index.path[k])
-        if not _contains(index.items[p], line):
-            continue
+    for k in range(_gather(index, line, found)):
+        p = np.uint64(found[k])
         own += index.weight[p]
         for j in range(index.items.shape[1]):
             item = index.items[p, j]
@@ -335,7 +326,7 @@ def extend_itemsets(itemsets, max_order, start, path, path_items, path_weight, o
     its weight and it has fewer than `max_order` items. `out` comes filled with -1, is as wide as `itemsets`, and has
     room for as many lines as items can be added.
     """
-    index = Index(start, path, path_items, path_weight)
+    index, found = Index(start, path, path_items, path_weight), np.empty(path.size, np.int64)
     total, touched = np.zeros(start.size - 1), np.empty(start.size - 1, np.int64)
     line, n_lines = np.empty(itemsets.shape[1], np.int64), 0
     for i in range(itemsets.shape[0]):
@@ -343,7 +334,7 @@ def extend_itemsets(itemsets, max_order, start, path, path_items, path_weight, o
             line[j] = itemsets[i, j]
         order = order_of(line)
         while order < max_order:
-            item, most, own = _best_addition(index, line, total, touched)
+            item, most, own = _best_addition(index, line, found, total, touched)
             if item < 0 or 2.0 * most < own:
                 break
             _insert(line, order, item)

@@ -1,20 +1,22 @@
-"""Sending rows through fitted trees.
+"""Fitted trees as flat arrays (`sylvan.kernels.grow.Trees`): whether they are trees at all, and where rows end in them.
 
 Rows are taken in blocks, stored column by column. As in training, each node splits its rows in two: one comparison for
 many rows, with no chain of waiting loads and no unpredictable branch. The last few rows of a branch walk one by one.
+Children come after their parent: one pass forwards tells what lies above nodes, and one backwards what lies below.
 """
 
 from collections import namedtuple
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel, maker, part
+from sylvan.kernels.compile import kernel, part
 from sylvan.kernels.lanes import LANES, add_lanes
 
 _WALKERS = 4  # rows that walk rather than split
 _TILE = 16
 _AT_ONCE = 4  # trees whose leaf values are added in one pass over the sums
 _LINE_ROOM = 1 << 20  # lines of leaf values at most: 32 MB
+_SLACK = 1e-3  # by which rounding may change the size of a node
 _ONE = np.uint64(1)
 
 Nodes = namedtuple("Nodes", "feature threshold child missing_left")
@@ -113,9 +115,7 @@ def _expand(leaves, tree, n_bytes, lines, start):
     first = leaves.start[tree]
     for at in range(leaves.start[tree + 1] - first):
         base = start + np.uint64(at) * n_bytes
-        for b in range(n_bytes):
-            for j in range(LANES):
-                lines[base + b, j] = 0.0
+        lines[base : base + n_bytes] = 0.0
         for j in range(np.uint64(leaves.value_start[first + at]), np.uint64(leaves.value_start[first + at + 1])):
             label = leaves.label[j]
             lines[base + np.uint64(label // LANES), label % LANES] = leaves.value[j]
@@ -139,16 +139,6 @@ def _add_values(leaves, tree, child, leaf, n, target):
             target[i, leaves.label[j]] += leaves.value[j]
 
 
-@maker
-def _make_block(columns, deepest):
-    n = columns.shape[1]
-    return Block(
-        columns,
-        np.empty((2, n), np.uint32),  # rows
-        np.empty((deepest + 2, 4), np.int64),  # stack
-    )
-
-
 _NODES = "i8[], i4[], f8[], i4[], u1[]"  # where trees start, then as in `Nodes`
 
 
@@ -156,7 +146,7 @@ _NODES = "i8[], i4[], f8[], i4[], u1[]"  # where trees start, then as in `Nodes`
 def find_leaves(columns, first, n, has_missing, node_start, feature, threshold, child, missing_left, deepest, out):
     """Write the leaves of n rows as node indices within their trees, to `out` (rows, trees) from row `first` on."""
     nodes = Nodes(feature, threshold, child, missing_left)
-    block = _make_block(columns, deepest)
+    block = Block(columns, np.empty((2, n), np.uint32), np.empty((deepest + 2, 4), np.int64))
     leaf = np.empty(n, np.int32)
     for tree in range(node_start.size - 1):
         _send_down(nodes, node_start[tree], block, n, has_missing, leaf)
@@ -176,7 +166,7 @@ def sum_leaf_values(
     """
     nodes = Nodes(feature, threshold, child, missing_left)
     leaves = Leaves(leaf_start, value_start, label, value)
-    block = _make_block(columns, deepest)
+    block = Block(columns, np.empty((2, n), np.uint32), np.empty((deepest + 2, 4), np.int64))
     n_labels = out.shape[2]
     n_bytes = (n_labels + LANES - 1) // LANES
     # Leaf values are written out as lines of all labels where adding those is cheaper than a list; costs as measured.
@@ -222,3 +212,74 @@ def write_paths(leaf, parent, depth, start, nodes):
                 put -= 1
                 nodes[put] = at
                 at = parent[at]
+
+
+@kernel("i8(i8[], i8[], i4[], i4[], f4[], out i8[], out i8[])")
+def find_bad_node(n_nodes, n_leaves, feature, child, size, below, first):
+    """Return the first node that cannot be in a tree, -1 if all can; `below` and `first` are room for a number each.
+
+    Each node but the root has one parent, which comes before it; leaves are numbered from left to right; a node is as
+    large as its children together.
+    """
+    root = 0
+    for tree in range(n_nodes.size):
+        n = n_nodes[tree]
+        below[root : root + n] = 0
+        for i in range(n):
+            at = root + i
+            if feature[at] >= 0:
+                left = np.int64(child[at])
+                if left <= i or left + 1 >= n or below[root + left] != 0 or below[root + left + 1] != 0:
+                    return at
+                below[root + left] = below[root + left + 1] = 1
+                small, large = size[root + left], size[root + left + 1]
+                together = np.float64(small) + np.float64(large)
+                if not (size[at] >= (1.0 - _SLACK) * max(small, large) and size[at] <= (1.0 + _SLACK) * together):
+                    return at
+        for i in range(1, n):
+            if below[root + i] == 0:
+                return root + i
+        for i in range(n - 1, -1, -1):
+            at = root + i
+            below[at] = 1 if feature[at] < 0 else below[root + child[at]] + below[root + child[at] + 1]
+        if below[root] != n_leaves[tree]:
+            return root
+        first[root] = 0
+        for i in range(n):
+            at = root + i
+            if feature[at] >= 0:
+                left = root + child[at]
+                first[left], first[left + 1] = first[at], first[at] + below[left]
+            elif child[at] != first[at]:
+                return at
+        root += n
+    return -1
+
+
+@kernel("void(i8[], i4[], i4[], out i8[], out i4[])")
+def look_up(n_nodes, feature, child, parent, depth):
+    """Write the parent of each node, counted over all trees and -1 for roots, and its depth."""
+    root = 0
+    for tree in range(n_nodes.size):
+        parent[root], depth[root] = -1, 0
+        for at in range(root, root + n_nodes[tree]):
+            if feature[at] >= 0:
+                left = root + child[at]
+                parent[left] = parent[left + 1] = at
+                depth[left] = depth[left + 1] = depth[at] + 1
+        root += n_nodes[tree]
+
+
+@kernel("void(i8[], i8[], i4[], i4[], out i8[], out i8[])")
+def look_down(n_nodes, leaf_start, feature, child, first, last):
+    """Write the leaves below each node, from `first` to `last` (excluded), counted over all trees."""
+    root = 0
+    for tree in range(n_nodes.size):
+        for at in range(root + n_nodes[tree] - 1, root - 1, -1):
+            if feature[at] >= 0:
+                left = root + child[at]
+                first[at], last[at] = first[left], last[left + 1]
+            else:
+                first[at] = leaf_start[tree] + child[at]
+                last[at] = first[at] + 1
+        root += n_nodes[tree]

@@ -21,7 +21,7 @@ def _inside(values, row, first, last, column, greater, threshold):
     return True
 
 
-@kernel("i8(f8[,], i8[], i8[], flag[], f8[], out i8[])")
+@kernel("void(f8[,], i8[], i8[], flag[], f8[], out i8[])")
 def count_rows(values, start, column, greater, threshold, out):
     """Count the rows in each region."""
     for k in range(start.size - 1):
@@ -30,10 +30,9 @@ def count_rows(values, start, column, greater, threshold, out):
             if _inside(values, row, start[k], start[k + 1], column, greater, threshold):
                 count += 1
         out[k] = count
-    return 0
 
 
-@kernel("i8(f8[,], i8[], i8[], flag[], f8[], f8[], flag, out u1[,], out f8[,])")
+@kernel("void(f8[,], i8[], i8[], flag[], f8[], f8[], flag, out u1[,], out f8[,])")
 def ask_regions(values, start, column, greater, threshold, worth, everywhere, inside, score):
     """Say which rows are in which regions, and how far from their borders.
 
@@ -49,4 +48,3 @@ def ask_regions(values, start, column, greater, threshold, worth, everywhere, in
                     distance = values[row, np.uint64(column[c])] - threshold[c]
                     total += worth[c] * (distance if greater[c] else -distance)
             score[row, k] = total if total > 0.0 else 0.0
-    return 0

@@ -78,15 +78,13 @@ def _finished(P: np.ndarray, lam: float, w: np.ndarray, rounds: int) -> TreeWeig
     return TreeWeights(w, weight_loss(P, lam, w), duality_gap(P, lam, w), rounds)
 
 
-def _newton(
-    P: np.ndarray, lam: float, w: np.ndarray, tol: float, least: float, max_rounds: int
-) -> tuple[np.ndarray, int]:
-    """Minimise F over the simplex by projected Newton steps on G; return w and the number of steps.
+def _newton(P: np.ndarray, lam: float, w: np.ndarray, tol: float, least: float, most: int) -> tuple[np.ndarray, int]:
+    """Minimise F over the simplex by projected Newton steps on G; return w and the number of steps, `most` or fewer.
 
     Any s will do, so every step takes s^2 = F(w), and starts from the best multiple of w, which is then w / 2. A step
     that makes G smaller makes F smaller: G(u) is at least F s^2 / (F + s^2) of u / sum(u).
     """
-    for rounds in range(max_rounds):
+    for rounds in range(most):
         margin = P @ w
         hinge = np.maximum(margin, 0.0)
         half = hinge @ P + lam * w  # half the gradient of F
@@ -99,18 +97,16 @@ def _newton(
             step = _newton_step(P, lam, value, np.flatnonzero(margin > 0.0), free, gradient[free])
         except linalg.LinAlgError:  # lam is lost in rounding beside P
             return w, rounds
-        length = 1.0
-        for _ in range(_MOST_HALVINGS):
+        for length in 0.5 ** np.arange(_MOST_HALVINGS):
             trial = 0.5 * w
             trial[free] = np.maximum(trial[free] - length * step, 0.0)
             merit = weight_loss(P, lam, trial) + value * (trial.sum() - 1.0) ** 2
             if merit <= 0.5 * value - _SMALL_STEP * 2.0 * (gradient @ (0.5 * w - trial)):
                 break
-            length *= 0.5
         else:
             return w, rounds
         w = trial / trial.sum()
-    return w, max_rounds
+    return w, most
 
 
 def _newton_step(
@@ -136,17 +132,13 @@ def _newton_step(
 
 
 def _nnls_newton(P: np.ndarray, lam: float, w: np.ndarray) -> np.ndarray:
-    """Minimise F by Newton steps whose bounds are handled exactly, by non-negative least squares.
-
-    Slower than projected steps, but not led astray where lam is very small and most trees end at 0.
-    """
+    """Minimise F by Newton steps with exact bounds (non-negative least squares): slow, but safe for a tiny lam."""
     value = weight_loss(P, lam, w)
     for _ in range(100):
         wrong = P[P @ w > 0.0]
         s = np.sqrt(value)
         A = np.vstack([wrong, np.diag(np.full(len(w), np.sqrt(lam))), np.full(len(w), s)])
-        b = np.zeros(len(A))
-        b[-1] = s
+        b = np.append(np.zeros(len(A) - 1), s)
         try:
             u, _ = optimize.nnls(A, b, maxiter=10 * len(w))
         except RuntimeError:  # too many rounds
@@ -154,13 +146,11 @@ def _nnls_newton(P: np.ndarray, lam: float, w: np.ndarray) -> np.ndarray:
         if not u.sum() > 0.0:
             return w
         target = u / u.sum()
-        length = 1.0
-        while length > 1e-12:
+        for length in 0.5 ** np.arange(40):
             trial = w + length * (target - w)
             trial_value = weight_loss(P, lam, trial)
             if trial_value < value:
                 break
-            length *= 0.5
         else:
             return w
         w, value = trial, trial_value

@@ -8,6 +8,7 @@ looked at only when their node is split.
 """
 
 from collections import namedtuple
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -19,13 +20,11 @@ _N_GROUPS = 4
 Rules = namedtuple("Rules", "max_bepp max_splits min_t promising_only")
 """k of the score L / (T + k); nodes to look at; rows that a set needs; whether only the tree part's best set counts."""
 
-Work = namedtuple("Work", "rows buffer first last key heap menu menus counts next_at")
+Work = namedtuple("Work", "rows buffer first last menu menus counts next_at")
 """Memory of a search.
 
 rows, buffer : (n,) row numbers by node and group, and room to sort them
 first, last : (n_nodes, 4) the ranges of `rows` that are a node's groups
-key : (n_nodes,) bound on the tree part: nodes with a greater one are split first
-heap : (n_nodes,) nodes that wait
 menu, menus : (n_nodes,) which line of `menus` (n_splits + 1, d) tells the features that a node may use
 counts : (4, n_codes) rows of each group in each bin of a feature
 next_at : (n_codes,) where the next row of a bin goes
@@ -44,52 +43,9 @@ def _size(work, node, group):
 
 
 @part
-def _goes_before(work, a, b):
-    """Say whether node a is split before node b: greater bound, then more labelled rows, then older."""
-    if work.key[a] != work.key[b]:
-        return work.key[a] > work.key[b]
-    labelled_a, labelled_b = _size(work, a, _TREE_LABELLED), _size(work, b, _TREE_LABELLED)
-    if labelled_a != labelled_b:
-        return labelled_a > labelled_b
-    return a < b
-
-
-@part
-def _push(work, size, node):
-    heap, at = work.heap, size
-    while at > 0:
-        above = (at - 1) >> 1
-        if not _goes_before(work, node, heap[above]):
-            break
-        heap[at] = heap[above]
-        at = above
-    heap[at] = node
-
-
-@part
-def _pop(work, size):
-    """Take the first of `size` nodes from the heap."""
-    heap = work.heap
-    top, node = heap[0], heap[size - 1]
-    size -= 1
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        if below + 1 < size and _goes_before(work, heap[below + 1], heap[below]):
-            below += 1
-        if not _goes_before(work, heap[below], node):
-            break
-        heap[at] = heap[below]
-        at = below
-    heap[at] = node
-    return top
-
-
-@part
 def _plant(work, labelled, fold, tree_fold):
     """Make the root: all rows, sorted into the four groups."""
-    for group in range(_N_GROUPS):
-        work.last[0, group] = 0
+    work.last[0, :] = 0
     for i in range(labelled.size):
         work.last[0, 2 * (fold[i] != tree_fold) + (labelled[i] == 0)] += 1
     end = 0
@@ -110,8 +66,7 @@ def _plant(work, labelled, fold, tree_fold):
 def _count(work, column, node, group):
     """Count the rows of a node's group in each bin."""
     counts, rows = work.counts[group], work.rows
-    for b in range(counts.size):
-        counts[b] = 0
+    counts[:] = 0
     for i in range(np.uint64(work.first[node, group]), np.uint64(work.last[node, group])):
         counts[column[rows[i]]] += 1
 
@@ -209,9 +164,12 @@ def _improve(work, rules, c, delta, rate, best, promise):
     return best, promise
 
 
-@part
+@maker
 def _push_children(work, node, menu, min_t, min_labelled, c, delta, n_nodes, waiting):
-    """Let those children wait that may still improve the estimate; return the numbers of all nodes and waiting ones."""
+    """Let those children wait that may still improve the estimate; return the number of nodes.
+
+    Split first is the greatest bound on the tree part, then the most labelled rows, then the oldest.
+    """
     counts, next_at = work.counts, work.first[node]  # the parent is done: its ranges are used up child by child
     for b in range(counts.shape[1]):
         labelled, total = counts[_TREE_LABELLED, b], counts[_TREE_LABELLED, b] + counts[_TREE_REST, b]
@@ -219,17 +177,15 @@ def _push_children(work, node, menu, min_t, min_labelled, c, delta, n_nodes, wai
             for group in range(_N_GROUPS):
                 work.first[n_nodes, group] = next_at[group]
                 work.last[n_nodes, group] = next_at[group] + counts[group, b]
-            work.key[n_nodes] = _low(labelled, total, c, delta)
             work.menu[n_nodes] = menu
-            _push(work, waiting, n_nodes)
+            heappush(waiting, (-_low(labelled, total, c, delta), -labelled, n_nodes))
             n_nodes += 1
-            waiting += 1
         for group in range(_N_GROUPS):
             next_at[group] += counts[group, b]
-    return n_nodes, waiting
+    return n_nodes
 
 
-@part
+@maker
 def _search(work, codes, rules, c, delta):
     """Return the estimate of one fold, whose root is planted, and the number of splits that were evaluated."""
     labelled, total = _size(work, 0, _EST_LABELLED), _size(work, 0, _EST_LABELLED) + _size(work, 0, _EST_REST)
@@ -238,12 +194,10 @@ def _search(work, codes, rules, c, delta):
     rate = best = labelled / total
     labelled, total = _size(work, 0, _TREE_LABELLED), _size(work, 0, _TREE_LABELLED) + _size(work, 0, _TREE_REST)
     promise = max(0.0, _low(labelled, total, c, delta)) if total >= rules.min_t else 0.0
-    min_labelled = 1.0
-    work.heap[0] = 0
-    n_nodes, waiting, n_pops, n_splits = 1, 1, 0, 0
-    while waiting > 0 and n_pops < rules.max_splits:
-        node = _pop(work, waiting)
-        waiting -= 1
+    min_labelled, waiting = 1.0, [(0.0, 0, 0)]  # of each node that waits: its place in the order, and its number
+    n_nodes, n_pops, n_splits = 1, 0, 0
+    while len(waiting) > 0 and n_pops < rules.max_splits:
+        node = heappop(waiting)[2]
         n_pops += 1
         if _size(work, node, _EST_LABELLED) < min_labelled:
             continue  # no feature would be of use
@@ -258,7 +212,7 @@ def _search(work, codes, rules, c, delta):
             min_labelled = c * (1.0 - c) * (1.0 - delta) / (delta * ((1.0 - best) * (1.0 - best)))
         else:
             min_labelled = np.inf
-        n_nodes, waiting = _push_children(work, node, menu, rules.min_t, min_labelled, c, delta, n_nodes, waiting)
+        n_nodes = _push_children(work, node, menu, rules.min_t, min_labelled, c, delta, n_nodes, waiting)
     return best, n_splits
 
 
@@ -267,18 +221,13 @@ def _make_work(n, d, n_codes, max_splits):
     # Each split has two children with rows or more. Of these arrays only what is used takes memory.
     n_splits = min(max_splits, n)
     n_nodes = min(n_splits * n_codes + 1, 2 * n)
+    ranges = (n_nodes, _N_GROUPS)
     return Work(
-        np.empty(n, np.uint32),  # rows
-        np.empty(n, np.uint32),  # buffer
-        np.empty((n_nodes, _N_GROUPS), np.int64),  # first
-        np.empty((n_nodes, _N_GROUPS), np.int64),  # last
-        np.empty(n_nodes, np.float64),  # key
-        np.empty(n_nodes, np.int64),  # heap
-        np.empty(n_nodes, np.int64),  # menu
-        np.empty((n_splits + 1, d), np.uint8),  # menus
-        np.empty((_N_GROUPS, n_codes), np.int64),  # counts
-        np.empty(n_codes, np.uint64),  # next_at
-    )
+        rows=np.empty(n, np.uint32), buffer=np.empty(n, np.uint32),
+        first=np.empty(ranges, np.int64), last=np.empty(ranges, np.int64),
+        menu=np.empty(n_nodes, np.int64), menus=np.empty((n_splits + 1, d), np.uint8),
+        counts=np.empty((_N_GROUPS, n_codes), np.int64), next_at=np.empty(n_codes, np.uint64),
+    )  # fmt: skip
 
 
 @kernel("f8(u1[,], i8, u1[], u1[], f8, i8, i8, i8, f8, flag, out f8[], out i8[])")
@@ -297,8 +246,5 @@ def estimate_frequency(
         for f in range(per_fold.size):
             _plant(work, labelled, fold, f)
             per_fold[f], n_splits[f] = _search(work, codes, rules, c, delta)
-        total = 0.0
-        for f in range(per_fold.size):
-            total += per_fold[f]
-        c = total / per_fold.size
+        c = per_fold.mean()
     return c
