@@ -36,8 +36,9 @@ References
    Journal of Software 35(4), 2024, in Chinese (iMLDF).
 """
 
+from sylvan.algorithms.default import auto
 from sylvan.algorithms.multi_label import cafe, cafe_os, gcforest, imldf, mldf, rf_et
-from sylvan.algorithms.weak_labels import auto, cafe_fla, cafe_slc, flaforest, lcforest, slcforest
+from sylvan.algorithms.weak_labels import cafe_fla, cafe_slc, flaforest, lcforest, slcforest
 
 __all__ = [
     "auto", "cafe", "cafe_fla", "cafe_os", "cafe_slc", "flaforest", "gcforest", "imldf", "lcforest", "mldf", "rf_et",

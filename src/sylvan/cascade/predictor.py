@@ -1,17 +1,14 @@
 """What a fitted cascade does with new rows, and can say of itself: all that a model file needs to hold."""
 
-from collections.abc import Callable, Iterator
-from functools import update_wrapper
-from types import MethodType
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features, check_integer
-from sylvan.cascade.contracts import Column, finds_rules, parts_of
+from sylvan._validation import check_features
+from sylvan.cascade.explain import ReadableRules
 from sylvan.cascade.layer import Layer, ask_layers, row_blocks, through_layers, trace_importances
 from sylvan.cascade.plan import default_measure
 from sylvan.io import Savable
@@ -19,31 +16,8 @@ from sylvan.labels.findings import Decider
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import read_targets
 
-_NAMED = 3  # labels that a rule is summed up by
 
-
-def _check_rules(model: Any) -> None:
-    """Say that a cascade has no rules, and which have. What was fitted counts, then what is to be."""
-    layers = getattr(model, "layers_", None)
-    if not any(map(finds_rules, [model.augment] if layers is None else [layer.augment for layer in layers])):
-        raise AttributeError("Only cascades with augment=Interactions(...), as those of sylvan.imldf(), have rules.")
-
-
-class with_rules:
-    """A method that only cascades with rules have: scikit-learn's `available_if`, with a message of our own."""
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self.method = method
-        update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, model: Any, owner: Any = None) -> Callable[..., Any]:
-        if model is None:
-            return self.method
-        _check_rules(model)
-        return MethodType(self.method, model)
-
-
-class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
+class CascadePredictor(ReadableRules, Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Predicts, transforms and explains with the layers of a cascade. `DeepForestClassifier` fits them."""
 
     # What a fit leaves, and parameters of the estimator that matter here.
@@ -120,7 +94,7 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return names of the columns of `transform`."""
         check_is_fitted(self, "layers_")
-        labels, names = _labels(self), []
+        labels, names = [str(name) for name in self.decider_.form.label_names], []
         for before in self.layers_[:-1] if self.cumulative else self.layers_[-2:-1]:
             names += [name for block in before.block_names(labels) for name in block]
         last = self.layers_[-1]
@@ -159,153 +133,3 @@ class CascadePredictor(Savable, TransformerMixin, ClassifierMixin, BaseEstimator
         if not all(hasattr(forest, "tree_weights_") for layer in self.layers_ for forest in layer.judges):
             raise AttributeError("Only cascades whose forests are all a WeightedForest have tree_weights_.")
         return [[forest.tree_weights_ for forest in layer.judges] for layer in self.layers_]
-
-    @property
-    def mining_report_(self) -> pd.DataFrame:
-        """What was tried in each layer to find enough rules: one line for each attempt."""
-        found = [(number, miner.mining_report_["attempts"]) for number, miner in _miners(self)]
-        return pd.DataFrame([{"layer": number, **attempt} for number, attempts in found for attempt in attempts])
-
-    @property
-    def interactions_(self) -> pd.DataFrame:
-        """The rules of all layers, most stable first in each: a table with a line for each rule.
-
-        Rules are named `layer.number`. Columns: layer; rule, in words (rules of the layer before by their names);
-        order, its number of conditions; stability, the share of resampled forests in which it was found again (do not
-        believe much of those below a half); support, the training rows in its region; says, the labels that are most
-        frequent or rare there, with their share of these training rows and of all; and the label distribution, a
-        column for each label: of all labels of these rows, which share is this one.
-
-        `score of 1.3 > 0.4` means that rule 1.3 holds, and by some distance; `score of 1.3 <= 0.4` that it does not
-        hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; predictions
-        do not ask them.
-        """
-        table = pd.concat([_table(self, number, miner) for number, miner in _miners(self)])
-        place = (table.groupby("layer").cumcount() + 1).astype(str)
-        return table.set_index(pd.Index(table["layer"].astype(str) + "." + place, name="interaction"))
-
-    @with_rules
-    def explain(self, X: Any) -> pd.DataFrame:
-        """List the rules that hold for each row and what they say.
-
-        Parameters
-        ----------
-        X : rows, as for `predict`
-
-        Returns
-        -------
-        DataFrame
-            A line for each row and rule that holds, the row's in order of layers and stability: row (its name in the
-            table, or number), interaction, layer, rule, stability, score and says. The score is the distance from the
-            borders of the rule's region, summed over its conditions, in standard deviations.
-        """
-        names = X.index if isinstance(X, pd.DataFrame) else None
-        rules, miners = self.interactions_, _miners(self)
-        parts = []
-        for rows, block in row_blocks(self._checked(X), self.scanning_):
-            found = []
-            for layer, (blocks, _) in zip(self.layers_, through_layers(self.layers_, block, narrow=False)):
-                view = layer.view(blocks, layer.own(block), None)
-                found += [miner.activity(view) for number, miner in miners if number == layer.number]
-            inside, score = (np.hstack(of_rules) for of_rules in zip(*found))
-            row, rule = np.nonzero(inside)
-            at = row + rows.start
-            table = rules[["layer", "rule", "stability", "says"]].iloc[rule].reset_index()
-            table.insert(0, "row", at if names is None else names[at])
-            table.insert(5, "score", score[row, rule])
-            parts.append(table)
-        return pd.concat(parts, ignore_index=True)
-
-    @with_rules
-    def expand_interaction(self, interaction: str, depth: int | None = None) -> str:
-        """Spell out a rule: the rules it refers to, those that they refer to, and so on, each once.
-
-        Parameters
-        ----------
-        interaction : str
-            A name of `interactions_`, such as "2.5".
-        depth : int or None, default=None
-            How many layers to go back; None: all.
-
-        Returns
-        -------
-        str
-            Lines `name: rule`; rules referred to come below, further to the right.
-        """
-        rules = self.interactions_["rule"]
-        if interaction not in rules.index:
-            where = f"see interactions_.index, e.g. {rules.index[0]!r}"
-            raise ValueError(f"There is no interaction {interaction!r}: {where}.")
-        if depth is not None:
-            check_integer("depth", depth, 0)
-        found = [(number, miner, rule) for number, miner in _miners(self) for rule in range(len(miner.rules_))]
-        found_by, lines = dict(zip(rules.index, found, strict=True)), {}
-
-        def tell(name: str, level: int) -> None:
-            lines[name] = f"{'  ' * level}{name}: {rules[name]}"
-            if depth is not None and level >= depth:
-                return
-            number, miner, rule = found_by[name]
-            for layer, referred in miner.refers_to(rule, _columns(self, number)):
-                if f"{layer}.{referred}" not in lines:
-                    tell(f"{layer}.{referred}", level + 1)
-
-        tell(interaction, 0)
-        return "\n".join(lines.values())
-
-
-def _labels(model: Any) -> list[str]:
-    return [str(name) for name in model.decider_.form.label_names]
-
-
-def _miners(model: Any) -> list[tuple[int, Any]]:
-    """Return who found rules, each with the number of its layer."""
-    _check_rules(model)
-    check_is_fitted(model, "layers_")
-    parts = [(layer.number, part) for layer in model.layers_ for part in parts_of(layer.augment)]
-    return [(number, part) for number, part in parts if hasattr(part, "describe")]
-
-
-def _columns(model: Any, number: int) -> list[Column]:
-    """Return where the columns of a layer's whole input come from."""
-    columns = []
-    for before in model.layers_[0 if model.cumulative else max(0, number - 2) : number - 1]:
-        first = 0
-        sharers = iter(before.sharers)
-        for maker, names in zip(before.made_by, before.block_names(_labels(model))):
-            source = None if maker is not None else next(sharers)
-            columns += [Column(name, source, before.number, i, first) for i, name in enumerate(names)]
-            first += len(getattr(source, "rules_", ()))
-    inputs = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
-    features = np.asarray([str(name) for name in inputs], dtype=object)
-    if model.scanning_ is not None:
-        features = np.asarray(model.scanning_.get_feature_names_out(list(features)))
-    seen = model.layers_[number - 1].features
-    return columns + [Column(name) for name in (features if seen is None else features[seen])]
-
-
-def _table(model: Any, number: int, miner: Any) -> pd.DataFrame:
-    """Return the rules that one of a layer's miners found."""
-    labels, table = _labels(model), miner.describe(_columns(model, number))
-    table.insert(0, "layer", number)
-    rate = miner.label_counts_ / np.maximum(miner.support_, 1)[:, None]
-    table["says"] = [_say(labels, line, miner.label_rates_) for line in rate]
-    shares = pd.DataFrame(miner.distribution_, columns=_apart(labels, table.columns), index=table.index)
-    return pd.concat([table, shares], axis=1)
-
-
-def _apart(labels: list[str], taken: Any) -> list[str]:
-    """Return labels' names as columns that are not taken."""
-    names: list[str] = []
-    for label in labels:
-        name = label
-        while name in taken or name in names:
-            name = f"label {name}"
-        names.append(name)
-    return names
-
-
-def _say(labels: list[str], rate: np.ndarray, overall: np.ndarray) -> str:
-    """Name the labels whose share in a region differs most from that of all rows."""
-    most = np.argsort(-np.abs(rate - overall), kind="stable")[:_NAMED]
-    return ", ".join(f"{labels[j]} {rate[j]:.0%} (all: {overall[j]:.0%})" for j in most if rate[j] != overall[j])
