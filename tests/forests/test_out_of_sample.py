@@ -8,7 +8,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
+import sylvan
 from forests.naive_trees import assert_same_forest, make_classes, make_labels
+from sylvan import DeepForestClassifier
 from sylvan.forests import BinnedMatrix, CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest
 
 ALL = [RandomForest, ExtraTrees, CompletelyRandomForest]
@@ -292,3 +294,23 @@ def test_schemes_are_parameters():
     copy = clone(forest)
     assert copy.out_of_sample is not forest.out_of_sample
     assert copy.out_of_sample.n_splits == 4
+
+
+def test_a_cascades_file_says_nothing_of_single_training_rows(tmp_path):
+    """Weights of rows, and which were held out together, are not needed to predict; a forest alone keeps them."""
+    X, Y, weights = np.arange(80.0).reshape(40, 2), (np.arange(40) % 4 < 2)[:, None], np.linspace(0.1, 1.0, 40)
+    forest = RandomForest(5, out_of_sample=KFold(3), random_state=0)
+    model = DeepForestClassifier([forest], max_layers=1, random_state=0).fit(X, Y, sample_weight=weights)
+    inner = model.layers_[0].forests[0]
+    path = model.save(tmp_path / "predictor.sylvan")
+    again = sylvan.load(path).layers_[0].forests[0]
+    with pytest.raises(AttributeError, match="stored without its training rows"):
+        again.held_rows()
+    with pytest.raises(AttributeError, match="stored without its training rows"):
+        again.bag_counts()
+    assert again.n_forests == 3
+    whole = sylvan.load(model.save(tmp_path / "both.sylvan", findings=True)).layers_[0].forests[0]
+    np.testing.assert_array_equal(whole.bag_counts(), inner.bag_counts())
+    assert path.stat().st_size < (tmp_path / "both.sylvan").stat().st_size
+    forest.fit(X, Y, sample_weight=weights).save(tmp_path / "forest.sylvan")
+    np.testing.assert_array_equal(sylvan.load(tmp_path / "forest.sylvan").bag_counts(), forest.bag_counts())

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import sylvan
 from cascade.naive_cascade import make_weak_labels
-from sylvan import auto, cafe, gcforest, rf_et, slcforest
+from sylvan import auto, cafe, flaforest, gcforest, rf_et, slcforest
 from sylvan.cascade.length import BestLayer
 from sylvan.labels.frequency import TopRate
 from sylvan.labels.impute import KeepLabels
@@ -253,6 +253,18 @@ def test_numbers_of_what_should_be_missing():
     forest = rf_et(8, random_state=0).fit(X, Y)
     n_filled = len(forest.suggest_labels())
     assert forest.summary().notes[-1] == f"{n_filled} cells are each more probably present than not."
+
+
+def test_what_was_imputed_is_not_called_probable():
+    strict = slcforest(8, max_layers=3, threshold_on="scaled", random_state=0).fit(X, Y)
+    n = len(strict.suggest_labels())
+    assert n > 1
+    assert strict.summary().notes[-1].endswith(f"; {n} cells are suggested, those that were imputed.")
+    fluid = flaforest(8, max_layers=3, threshold=0.2, random_state=0).fit(X, Y).summary()
+    assert fluid.notes[-1].endswith(" cells are suggested, those that were imputed.")
+    assert "missing" not in fluid.notes[-1]  # c of labels with imputed ones says nothing of that
+    assert "imputed ones included" in fluid.notes[-2]
+    assert fluid.labels["expected"].isna().all()
 
 
 def test_a_stored_model_has_the_same_summary(fitted, tmp_path):

@@ -64,6 +64,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     calibrate : Calibration or None, default=None
         Turns probabilities that a label is recorded into probabilities that it is present (`sylvan.labels.calibrate`),
         given the label frequency that the imputer estimates (`KeepLabels(frequency=...)` if nothing is to be imputed).
+        Suggested is then what is probably present, whatever was imputed between the layers.
     max_layers : int, default=11
         Most layers to grow, up to 10000.
     scanning : MultiGrainedScanning or None, default=None
@@ -280,7 +281,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         self.label_bound_ = targets.by_label(last.after.bound)
         grown = Grown(
             self.n_features_in_, self.n_layers_, len(stages), plan.average_layers, last.record.score,
-            plan.measure.in_words, plan.calibrate is not None,
+            plan.measure.in_words, plan.calibrate is not None, getattr(plan.impute, "reestimates", False),
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
         self._findings = make_findings(self.decider_, last, weak, used, told, grown)
@@ -292,8 +293,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         check_is_fitted(self, "layers_")
         if not hasattr(self, "_findings"):
             raise AttributeError(
-                "This model was stored without the findings about its training rows: fit it again, or store it with "
-                "save(path, findings=True)."
+                "This model was stored without the findings about its training rows. Fit it again to have them, and "
+                "keep them with save(path, findings=True)."
             )
         return self._findings
 

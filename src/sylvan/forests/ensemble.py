@@ -48,6 +48,7 @@ _SOMETIMES = ("oos_proba_", "feature_names_in_", "label_names_in_")
 class TreeVotes:
     """What fitted trees say of rows: for classifiers that have `trees_` and know the form of their target."""
 
+    stored_whole = True  # a forest alone is stored with which tree drew which row
     trees_: TreeArrays
     n_labels_: int
     _form: TargetForm
@@ -248,7 +249,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     def bag_counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each training row. Drawn again from the trees' seeds."""
         check_is_fitted(self, "trees_")
-        return self._bag.counts()
+        return self._bag.checked().counts()
 
     def held_rows(self) -> list[np.ndarray]:
         """Return, for each fold of `KFold`, the rows that were held out from its trees: every row is in one of them.
@@ -256,7 +257,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         Without folds these are the rows of weight 0, or none.
         """
         check_is_fitted(self, "trees_")
-        return [np.flatnonzero(np.unpackbits(held, count=self._bag.n_rows)) for held in self._bag.held]
+        return [np.flatnonzero(np.unpackbits(held, count=self._bag.n_rows)) for held in self._bag.checked().held]
 
     @property
     def n_forests(self) -> int:

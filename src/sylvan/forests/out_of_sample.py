@@ -179,11 +179,32 @@ class Bag(NamedTuple):
         n_fits = check_array("seeds", self.seeds, np.uint64, (None, None)).shape[0]
         require(self.n_rows >= 1 and n_fits == len(self.n_draws) == len(self.train) == len(self.held), "Bags are wild.")
         require(all(0 <= n <= 1000 * self.n_rows for n in self.n_draws), "Far more rows are drawn than there are.")
+        if not self.has_rows:
+            require(self.weights is None and not any(map(len, (*self.train, *self.held))), "Bags are wild.")
+            return
         for packed in (*self.train, *self.held):
             check_array("packed rows", packed, np.uint8, (-(-self.n_rows // 8),))
         require(all(np.unpackbits(packed, count=self.n_rows).any() for packed in self.train), "A bag is empty.")
         if self.weights is not None:
             check_array("weights", self.weights, float, (self.n_rows,), 0.0, 2.0)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it says anything of single rows."""
+        return any(len(rows) > 0 for rows in self.train)
+
+    def without_rows(self) -> "Bag":
+        """Return it as a predictor's file has it: a weight, or who was held out, is nobody else's business."""
+        nothing = [np.empty(0, np.uint8)] * len(self.train)
+        return self._replace(train=nothing, weights=None, held=nothing)
+
+    def checked(self) -> "Bag":
+        """Return it if it still has its rows."""
+        if not self.has_rows:
+            raise AttributeError(
+                "The model was stored without its training rows: save(path, findings=True) keeps them."
+            )
+        return self
 
     def counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each row."""

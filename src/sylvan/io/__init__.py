@@ -71,8 +71,9 @@ def save(
     if not isinstance(model, Savable) or find_name(type(model)) is None:
         name = f"{type(model).__module__}.{type(model).__name__}"
         raise TypeError(f"Only estimators of sylvan can be stored, not {name}.")
+    whole = findings or getattr(model, "stored_whole", False)
     with whole_file(path) as file:
-        write_whole(file, lambda archive: write_model(archive, model, about or {}, findings))
+        write_whole(file, lambda archive: write_model(archive, model, about or {}, whole))
     return Path(path)
 
 

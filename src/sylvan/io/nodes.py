@@ -102,6 +102,8 @@ class Writer:
 
     def _object(self, value: Any, where: str) -> dict[str, Any]:
         known = find_class(find_name(type(value)))
+        if not self.findings and hasattr(value, "without_rows"):
+            value = value.without_rows()
         node: dict[str, Any] = {"is": "object", "class": known.name}
         if isinstance(value, tuple | list):
             node["items"] = self.values_of(value, where)

@@ -11,8 +11,6 @@ from sylvan.io import stored
 from sylvan.io.checks import check_array, check_finite, check_proba, require
 from sylvan.labels import suggestions
 from sylvan.labels.calibrate import Calibration
-from sylvan.labels.impute.keep import KeepLabels
-from sylvan.labels.impute.published import FrequencyImputer
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 from sylvan.labels.summary import Grown, Summary, describe
 from sylvan.labels.table import TargetForm
@@ -41,13 +39,12 @@ class Decider(NamedTuple):
         n_labels = self.form.n_labels
         check_finite("thresholds", self.thresholds, (n_labels,))
         require(len(self.counts.n_recorded) == n_labels, "There are other labels.")
-        if isinstance(self.impute, FrequencyImputer):
-            self.impute.check_parameters()
+        require(callable(getattr(type(self.impute), "accept", None)), "impute is no imputer.")
+        if getattr(self.impute, "estimates_frequency", False):
             require(self.counts.frequency is not None, "The label frequency is missing.")
-        else:
-            require(isinstance(self.impute, KeepLabels), "impute is no imputer.")
         if self.calibration is not None:
-            require(isinstance(self.calibration, Calibration), "calibration is none.")
+            require(callable(getattr(type(self.calibration), "given_unrecorded", None)), "calibration is none.")
+        if isinstance(self.calibration, Calibration):
             check_finite("means_", getattr(self.calibration, "means_", None), (n_labels,))
 
     def present(self, proba: np.ndarray) -> np.ndarray:
@@ -212,11 +209,14 @@ class Findings:
                 columns["frequency"] = value
                 if low is not None:
                     columns |= {"low": low, "high": high}
-                columns["expected"] = self.counts.n_recorded + self.counts.n_missing
+                expected = self.counts.n_recorded + self.counts.n_missing
+                columns["expected"] = np.nan if self.grown.reestimated else expected
             columns["suggested"] = self.suggested.sum(axis=0)
             columns["threshold"] = self.thresholds
         n_open, n_suggested = int(self.state.candidates.sum()), int(self.suggested.sum())
-        notes = describe(self.form, self.counts, self.grown, len(self.recorded), n_open, n_suggested)
+        notes = describe(
+            self.form, self.counts, self.grown, len(self.recorded), n_open, n_suggested, self.suggests_imputed
+        )
         return Summary(notes, pd.DataFrame(columns, index=self._names))
 
     @property

@@ -22,6 +22,7 @@ class Grown(NamedTuple):
     score: float  # of the last layer that is kept, out of sample against the recorded labels
     measure: str  # name and direction of the score, in words
     calibrated: bool  # whether probabilities are those that a label is present
+    reestimated: bool = False  # whether c is that of the last layer's labels, of which some were imputed
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,12 @@ class Summary:
 
 
 def describe(
-    form: TargetForm, counts: LabelCounts, grown: Grown, n_rows: int, n_open: int, n_suggested: int
+    form: TargetForm, counts: LabelCounts, grown: Grown, n_rows: int, n_open: int, n_suggested: int, imputed: bool
 ) -> list[str]:
-    """Return the sentences of a summary; `n_open` cells may be positive although they are not recorded."""
+    """Return the sentences of a summary; `n_open` cells may be positive although they are not recorded.
+
+    `imputed` says whether suggestions are what was imputed.
+    """
     what = "classes" if form.has_many_classes else "two classes"
     if form.has_labels:
         what = "labels" if form.n_labels > 1 else "label"
@@ -71,10 +75,11 @@ def describe(
     if counts.frequency is None:
         notes.append("Label frequency: not estimated; nothing is known of how many are missing.")
     else:
-        notes.append(f"Label frequency: {counts.frequency.reason}.")
+        learnt = " It is that of the last layer's labels, imputed ones included." if grown.reestimated else ""
+        notes.append(f"Label frequency: {counts.frequency.reason}.{learnt}")
         if grown.calibrated:
             notes.append("Probabilities are those that a label is present, recorded or not.")
-    return [*notes, _how_many(counts, n_suggested)]
+    return [*notes, _how_many(counts, n_suggested, imputed, grown.reestimated)]
 
 
 def _layers(grown: Grown) -> str:
@@ -85,11 +90,12 @@ def _layers(grown: Grown) -> str:
     return f"{layers}{how}. Out of sample, against the recorded labels: {grown.score:.3f} {grown.measure}."
 
 
-def _how_many(counts: LabelCounts, n_suggested: int) -> str:
+def _how_many(counts: LabelCounts, n_suggested: int, imputed: bool, reestimated: bool) -> str:
     """Say how many positives are probably missing, and how many cells are probably positive: two numbers."""
-    some = "1 cell is" if n_suggested == 1 else f"{n_suggested:,} cells are each"
-    text = f"{some} more probably present than not."
-    if counts.frequency is None:
+    some = "1 cell is" if n_suggested == 1 else f"{n_suggested:,} cells are"
+    each = "" if n_suggested == 1 else "each "
+    text = f"{some} suggested, those that were imputed." if imputed else f"{some} {each}more probably present than not."
+    if counts.frequency is None or reestimated:
         return text
     missing, recorded = int(counts.n_missing.sum()), int(counts.n_recorded.sum())
     if not missing:

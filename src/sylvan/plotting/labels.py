@@ -11,9 +11,11 @@ from sylvan.plotting.style import COLOURS, PALE
 
 _FEW = 10  # recorded positives below which an estimate is hardly more than a guess
 _MOST_GROUPS = 8  # of layers: more shades cannot be told apart
-_THOSE = "Models of slcforest, cafe_slc, flaforest, cafe_fla and lcforest do, and cascades with"
-_NO_FREQUENCY = f"This model has estimated no label frequency. {_THOSE} impute=KeepLabels(frequency=...)."
-_NO_IMPUTER = f"This model imputes no labels. {_THOSE} an imputer of sylvan.labels.impute."
+_THOSE = "models of slcforest, cafe_slc, flaforest, cafe_fla and lcforest do, and cascades with"
+_NO_FREQUENCY = (
+    f"This model has estimated no label frequency. Those of auto do; {_THOSE} impute=KeepLabels(frequency=...)."
+)
+_NO_IMPUTER = f"This model imputes no labels, but {_THOSE} an imputer of sylvan.labels.impute."
 
 
 class LabelFrequencyDisplay(Display):

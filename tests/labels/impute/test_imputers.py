@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from sklearn.base import clone
 
+import sylvan
 from labels.impute.imputer_cases import Given, Unsure, assert_same, cases, column, filled, random_case, run, start
 from strategies import examples
+from sylvan import DeepForestClassifier
+from sylvan.forests import OutOfBag, RandomForest
 from sylvan.labels.frequency import BinormalFrequency, KnownFrequency, OutOfBagPercentile, TIcE
 from sylvan.labels.impute import FluidLabelAddition, KeepLabels, LabelComplement, StrictLabelComplement
 from sylvan.labels.state import Frequency, LabelState
@@ -34,6 +37,18 @@ ALL = {
 }
 
 every_imputer = pytest.mark.parametrize("imputer", ALL.values(), ids=ALL.keys())
+
+
+@every_imputer
+def test_a_cascade_with_it_is_stored_and_read(imputer, tmp_path):
+    """Whatever signs in can be in a model file: nothing asks which imputers there are."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    forests = [RandomForest(5, out_of_sample=OutOfBag())]
+    model = DeepForestClassifier(forests, impute=imputer, max_layers=2, random_state=0).fit(X, X[:, :2] > 0.5)
+    model.save(tmp_path / "model.sylvan")
+    again = sylvan.load(tmp_path / "model.sylvan")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.complete(X, X[:, :2] > 0.5), model.complete(X, X[:, :2] > 0.5))
 
 
 def arrays_of(state):

@@ -44,6 +44,9 @@ class FrequencyImputer(BaseEstimator):
         """Raise an error for parameters that cannot work."""
         check_number("threshold", self.threshold, 0.0, 1.0)
 
+    def _check_stored(self) -> None:
+        self.check_parameters()
+
     @property
     def _estimator(self) -> FrequencyEstimator:
         return self._published if self.frequency is None else self.frequency
