@@ -313,7 +313,7 @@ def test_a_fit_that_was_stopped_ends_with_the_same_model(measure, tmp_path):
 def test_checkpoints_of_another_measure_are_refused(tmp_path):
     small("ranking_loss", scoring="one_error", max_layers=2).fit(X, Y, checkpoint_dir=tmp_path)
     for other in ({"measure": "coverage"}, {"measure": "ranking_loss", "depth_step": 4}):
-        with pytest.raises(ValueError, match="other data or other parameters"):
+        with pytest.raises(ValueError, match="other data, other parameters or another version"):
             small(**other, scoring="one_error", max_layers=2, random_state=2).fit(X, Y, checkpoint_dir=tmp_path)
 
 

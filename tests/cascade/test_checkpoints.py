@@ -153,7 +153,7 @@ def test_layers_of_another_frequency_are_not_taken_up(tmp_path):
     interrupt(RECIPES["auto"](random_state=0), 1, tmp_path)
     RECIPES["auto"](random_state=0, decision_threshold=0.4).fit(X, Y, checkpoint_dir=tmp_path)  # layers do not know it
     for other in ({"frequency": 0.5}, {"calibrate": Calibration(own_share=1.0)}, {"average_layers": False}):
-        with pytest.raises(ValueError, match="other data or other parameters"):
+        with pytest.raises(ValueError, match="other data, other parameters or another version"):
             RECIPES["auto"](random_state=0, **other).fit(X, Y, checkpoint_dir=tmp_path)
 
 
@@ -286,14 +286,14 @@ def changed(values):
 def test_a_folder_of_another_fit_is_refused(options, data, tmp_path):
     interrupt(small(), 1, tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(ValueError, match="holds a fit of other data or other parameters"):
+    with pytest.raises(ValueError, match="holds a fit of other data, other parameters or another version"):
         small(**options).fit(**{"X": X, "y": Y} | data, checkpoint_dir=tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_another_measure_is_another_fit(tmp_path):
     interrupt(small(scoring=micro_auroc), 1, tmp_path)
-    with pytest.raises(ValueError, match="other data or other parameters"):
+    with pytest.raises(ValueError, match="other data, other parameters or another version"):
         small(scoring=hamming_loss).fit(X, Y, checkpoint_dir=tmp_path)
 
 
@@ -306,7 +306,7 @@ def test_another_function_is_another_fit(tmp_path):
 
     interrupt(make(8), 1, tmp_path)
     assert_same(make(8).fit(X, Y, checkpoint_dir=tmp_path), make(8).fit(X, Y))
-    with pytest.raises(ValueError, match="other data or other parameters"):
+    with pytest.raises(ValueError, match="other data, other parameters or another version"):
         make(20).fit(X, Y, checkpoint_dir=tmp_path)
 
 

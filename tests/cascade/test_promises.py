@@ -87,7 +87,7 @@ def test_checkpoints_tell_functions_apart_by_what_they_return(tmp_path):
 
     make(RandomForest).fit(X, Y, checkpoint_dir=tmp_path)
     make(RandomForest).set_params(decision_threshold=0.3).fit(X, Y, checkpoint_dir=tmp_path)
-    with pytest.raises(ValueError, match="other data or other parameters"):
+    with pytest.raises(ValueError, match="other data, other parameters or another version"):
         make(ExtraTrees).fit(X, Y, checkpoint_dir=tmp_path)
 
 

@@ -490,7 +490,7 @@ def test_a_fit_without_a_seed_goes_on_with_the_same_windows(tmp_path):
 def test_a_fit_of_another_scanning_is_not_gone_on_with(tmp_path):
     small(1).fit(X, Y, checkpoint_dir=tmp_path)
     for other in (scan(stride=1), scan(n_trees=4), scan(grain_cycle=True), None):
-        with pytest.raises(ValueError, match="other data or other parameters"):
+        with pytest.raises(ValueError, match="other data, other parameters or another version"):
             small(1, scanning=other).fit(X, Y, checkpoint_dir=tmp_path)
 
 

@@ -348,3 +348,9 @@ class TestCache:
         monkeypatch.setattr(np, "savez", full)
         assert read_arff(write(DENSE), ["quiet"], data_home=tmp_path / "home").target.sum() == 2
         assert list((tmp_path / "home" / "sylvan" / "parsed").iterdir()) == []
+
+
+def test_a_long_run_of_blanks_in_a_bad_row_is_refused_at_once():
+    row = "1," + " " * 200_000 + "y z"  # quadratic time would be minutes
+    with pytest.raises(ValueError, match="line 5"):
+        arff_table.parse_arff(f"@relation x\n@attribute a numeric\n@attribute b {{y}}\n@data\n{row}\n")

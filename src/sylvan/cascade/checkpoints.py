@@ -49,7 +49,7 @@ class Checkpoints:
             raise ValueError(f"{str(header)!r} is not a checkpoint of this version: {error}.") from error
         if not same:
             advice = "Give this fit a folder of its own, or remove the old one."
-            raise ValueError(f"{where} holds a fit of other data or other parameters. {advice}")
+            raise ValueError(f"{where} holds a fit of other data, other parameters or another version. {advice}")
         for half in self.folder.glob("*.part"):  # left by a fit that was stopped while it wrote
             half.unlink(missing_ok=True)
         return seeds

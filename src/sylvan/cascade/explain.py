@@ -118,7 +118,7 @@ class ReadableRules:
         """
         rules = self.interactions_["rule"]
         if interaction not in rules.index:
-            where = f"see interactions_.index, e.g. {rules.index[0]!r}"
+            where = f"see interactions_.index, e.g. {rules.index[0]!r}" if len(rules) else "no layer found a rule"
             raise ValueError(f"There is no interaction {interaction!r}: {where}.")
         if depth is not None:
             check_integer("depth", depth, 0)

@@ -25,13 +25,13 @@ from sklearn.datasets import get_data_home
 from sylvan._files import whole_file
 
 # Part of the name of a kept file: raise it when parsing changes, and old entries are no longer found.
-_VERSION = "1"
+_VERSION = "2"
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _VALUE = rf"{_QUOTED}|[^,\s'\"{{}}]+"
 _RELATION = re.compile(rf"@relation\s+({_QUOTED}|[^%]*)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{]+)\s*(\{{.*\}}|[^\s%{{]+)", re.IGNORECASE)
 # A comma and the cell behind it, in a sparse row with its column; the last group is a rest that is no cell.
-_CELL = re.compile(rf",\s*({_VALUE})?\s*(?![^,])|(.+)")
+_CELL = re.compile(rf",\s*(?:({_VALUE})\s*)?(?![^,])|(.+)")
 _SPARSE_CELL = re.compile(rf",\s*(\d+)\s+({_VALUE})\s*(?![^,])|(.+)")
 _NOT_PLAIN = re.compile(r"[\s'\"{}]")
 _MISSING = {"?", ""}

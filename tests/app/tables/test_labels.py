@@ -100,3 +100,11 @@ def test_lists_are_completed_at_the_end():
 def test_cells_go_to_a_model_file_and_back():
     cells = LabelCells(["tags"], "lists", "|", "zero", ["a", "b"])
     assert TableSchema.from_json(TableSchema(["x"], cells).to_json()).labels == cells
+
+
+@pytest.mark.parametrize("dtype", [bool, "boolean", "bool[pyarrow]", "category"])
+def test_truth_values_of_any_type_are_completed(dtype):
+    frame = pd.DataFrame({"a": pd.Series([True, False, False]).astype(dtype)})
+    done = LabelCells(["a"]).completed(frame, np.array([1]), ["a"])["a"]
+    assert done.dtype == frame["a"].dtype
+    assert done.tolist() == [True, True, False]

@@ -9,6 +9,7 @@ import warnings
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,7 +17,6 @@ from typing import Any, TextIO
 import numpy as np
 import pandas as pd
 
-from sylvan._messages import did_you_mean
 from sylvan.datasets.arff import read_arff_columns
 from sylvan.datasets.tables import missing_marks
 from sylvan.exceptions import TableError
@@ -90,7 +90,8 @@ def open_table(
         raise TableError(f"{path} is a folder; a file is needed.")
     if not path.exists():
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
-        hint = did_you_mean(path.name, [each.name for each in beside if each.is_file()], cutoff=0.7)
+        near = get_close_matches(path.name, [each.name for each in beside if each.is_file()], n=1, cutoff=0.7)
+        hint = f"; did you mean {str(path.with_name(near[0]))!r}?" if near else "."
         raise TableError(f"There is no file {path}{hint}")
     if not os.access(path, os.R_OK):
         raise TableError(f"{path} cannot be read: permission denied.")

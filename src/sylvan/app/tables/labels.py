@@ -100,8 +100,12 @@ class LabelCells:
         wanted = np.asarray(labels, dtype=object)
         for name in dict.fromkeys(labels):
             values = frame[name].copy()
-            typed = pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values)
-            values.iloc[row[wanted == name]] = values.dtype.type(1) if typed else self.words.get(name, "1")
+            one: Any = self.words.get(name, "1")
+            if pd.api.types.is_bool_dtype(values):
+                one = True
+            elif pd.api.types.is_numeric_dtype(values):
+                one = values.dtype.type(1)
+            values.iloc[row[wanted == name]] = one
             frame[name] = values
         return frame
 
