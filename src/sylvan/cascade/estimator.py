@@ -115,7 +115,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     label_frequency_, label_bound_ : estimates of P(recorded | present) and of the number of positives, or None;
         Series if Y was a DataFrame. Those of labels with a few recorded positives are hardly more than a guess.
     feature_importances_ : importance of the input features, block importances traced back through the layers
-    model_size_ : bytes of the predictor, as `save` stores it (`labels_.nbytes`: of the findings)
+    model_size_ : bytes of the predictor, with who drew which row, which `save` leaves out (`labels_.nbytes`: findings)
     scanning_, calibration_ : the fitted `scanning` and `calibrate`, or None
     tree_weights_, thresholds_ : of cascades with `WeightedForest`, with `MeasureAwareReuse`
     interactions_, mining_report_ : of cascades with `Interactions`
