@@ -202,11 +202,16 @@ class Targets:
             raise ValueError(f"The labels of Y, {mine}, are not those of the fit in the same order: {theirs}.")
 
 
-def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targets:
-    """Read targets as users have them; see the module. `names` are the labels that lists may name."""
+def check_mark(unknown_label: Any) -> None:
+    """Refuse marks of unknown cells that cannot be one."""
     one = WORDS.get(unknown_label.strip().lower()) if isinstance(unknown_label, str) else unknown_label
     if np.ndim(unknown_label) != 0 or (isinstance(one, Real) and one == 1):
         raise ValueError(f"unknown_label must be one value other than 1, got {unknown_label!r}.")
+
+
+def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targets:
+    """Read targets as users have them; see the module. `names` are the labels that lists may name."""
+    check_mark(unknown_label)
     index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(float), np.nan)
