@@ -42,3 +42,11 @@ class NothingImputedWarning(SylvanWarning):
 
 class OutOfBagWarning(SylvanWarning):
     """Some rows were drawn by every tree, so that no tree can judge them out of sample."""
+
+
+class DecisionError(ValueError):
+    """Decisions do not fit the table they are about, or do not say what they should."""
+
+
+class DecisionWarning(SylvanWarning):
+    """Some decisions cannot be used as they were meant."""

@@ -2,5 +2,8 @@
 
 from sylvan._lazy import lazy
 
-_MODULES = "bridges calibrate contracts findings frequency gaps impute lists state suggestions summary table words"
+_MODULES = (
+    "audit bridges calibrate certify contracts decisions design findings frequency gaps impute "
+    "lists promise ranking recalibrate state suggestions summary table words"
+)
 __getattr__, __dir__ = lazy(__name__, _MODULES.split())

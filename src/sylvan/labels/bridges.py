@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import did_you_mean
-from sylvan.labels.lists import label_names, labels_from_lists, row_index
-from sylvan.labels.suggestions import list_cells, row_names
+from sylvan.labels.lists import label_names, labels_from_lists, row_index, row_names
+from sylvan.labels.suggestions import list_cells
 from sylvan.labels.table import TargetForm, read_labels, read_targets
 
 __all__ = ["from_cleanlab", "labels_from_lists", "lists_from_labels", "to_cleanlab"]

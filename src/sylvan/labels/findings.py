@@ -11,6 +11,7 @@ from sylvan.io import stored
 from sylvan.io.checks import check_array, check_finite, check_proba, require
 from sylvan.labels import suggestions
 from sylvan.labels.calibrate import Calibration
+from sylvan.labels.lists import row_names
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 from sylvan.labels.summary import Grown, Summary, describe
 from sylvan.labels.table import TargetForm
@@ -161,7 +162,7 @@ class Findings:
     @property
     def rows(self) -> pd.Index:
         """Names of the rows: the index of Y if it is unique, otherwise positions."""
-        return suggestions.row_names(self.index, len(self.recorded))
+        return row_names(self.index, len(self.recorded))
 
     @property
     def completed(self) -> Any:

@@ -133,3 +133,8 @@ def label_names(labels: Any) -> pd.Index:
     if not columns.is_unique:
         raise ValueError(f"labels has {columns[columns.duplicated()][0]!r} twice; names must be unique.")
     return columns
+
+
+def row_names(index: pd.Index | None, n: int) -> pd.Index:
+    """Return what rows are called: by their index if it is unique, otherwise by position."""
+    return pd.RangeIndex(n) if index is None or not index.is_unique else index

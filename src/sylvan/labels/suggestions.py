@@ -8,6 +8,7 @@ import pandas as pd
 from scipy import sparse
 
 from sylvan._validation import check_integer, check_number
+from sylvan.labels.lists import row_names
 from sylvan.labels.table import lists_labels
 from sylvan.labels.words import WORDS
 
@@ -42,11 +43,6 @@ def list_cells(
     layer = pd.Series(since[row, label], dtype="Int64").where(since[row, label] > 0)
     names = {"row": rows[row], "label": pd.Index(labels, dtype=object)[label]}
     return pd.DataFrame(names | {"probability": probability[row, label], "layer": layer})
-
-
-def row_names(index: pd.Index | None, n: int) -> pd.Index:
-    """Return what rows are called: by their index if it is unique, otherwise by position."""
-    return pd.RangeIndex(n) if index is None or not index.is_unique else index
 
 
 def apply_suggestions(Y: Any, suggestions: pd.DataFrame) -> Any:

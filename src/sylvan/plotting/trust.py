@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan._validation import check_choice, check_integer
-from sylvan.labels.suggestions import row_names
+from sylvan.labels.lists import row_names
 from sylvan.plotting.drawing import Display, add_legend, findings_of, read_truth, tidy, zero_one
 from sylvan.plotting.style import COLOURS, GREY, PALE
 

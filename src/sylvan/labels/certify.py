@@ -1,0 +1,138 @@
+"""How good a list is, and the longest one of which a promise can be made."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sylvan._messages import many, warn_user
+from sylvan.exceptions import DecisionWarning
+from sylvan.labels.promise import Part, bounds_of_sum, keeps_promise, risk_of
+from sylvan.labels.ranking import Drawn, Ranking
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A list of suggested cells, and what is promised of it.
+
+    Attributes
+    ----------
+    cells : DataFrame of row, label, probability, and whether a person has `confirmed` the cell
+    certified : whether audited cells show that the promise holds; otherwise it is expected at best
+    precision, confidence : what was asked for
+    note : the promise in a sentence; `print` shows it
+    """
+
+    cells: pd.DataFrame
+    certified: bool
+    precision: float
+    confidence: float
+    note: str
+
+    def __str__(self) -> str:
+        return self.note
+
+
+def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, confidence: float) -> Certificate:
+    """Return the longest list that can be certified, or else the one that is expected to be as good."""
+    usable = [audit for audit in ranking.audits if audit.same and audit.kind != "scout" and len(audit.answers)]
+    foreign = sum(not audit.same for audit in ranking.audits)
+    if foreign:
+        warn_user(
+            f"{foreign} of {many(len(ranking.audits), 'audit')} were drawn from another ranking: of another fit, or "
+            "before records changed. They still count in the number of missing labels, but cannot certify a list.",
+            DecisionWarning,
+        )
+    length = 0
+    for look, audit in enumerate(usable):
+        test = _test_list if audit.kind == "list" else _test_ranking
+        length = max(length, test(ranking, audit, precision, confidence, look))
+    if length:
+        kept = ranking.known[:length] != 0
+        cells = ranking.cells[:length][kept]
+        note = (
+            f"At least {precision:.0%} of these {len(cells):,} cells are right, with {confidence:.0%} confidence: "
+            "certified by audited cells."
+        )
+        return Certificate(_table(ranking, missing, cells), True, precision, confidence, note)
+    cells = expected_list(ranking, missing, precision)
+    note = f"{precision:.0%} of these {many(len(cells), 'cell')} are expected to be right; that was not audited."
+    if usable:
+        note = f"No list can be certified at {precision:.0%}; the best is {many(len(cells), 'cell')} that are expected "
+        note += f"to be {precision:.0%} right."
+    if not len(cells):
+        note = f"No list is expected to be {precision:.0%} right."
+        note = f"No list can be certified at {precision:.0%}, and n{note[1:]}" if usable else note
+    return Certificate(_table(ranking, missing, cells), False, precision, confidence, note)
+
+
+def expected_list(ranking: Ranking, missing: np.ndarray, precision: float) -> np.ndarray:
+    """Return the longest list of cells whose corrected probabilities are `precision` on average."""
+    p = missing.ravel()[ranking.cells]
+    order = np.argsort(-p, kind="stable")
+    p = p[order]
+    enough = np.flatnonzero((np.cumsum(p) >= precision * np.arange(1, len(p) + 1)) & (p > 0))
+    return ranking.cells[order[: int(enough[-1]) + 1 if len(enough) else 0]]
+
+
+def _table(ranking: Ranking, missing: np.ndarray, cells: np.ndarray) -> pd.DataFrame:
+    confirmed = ranking.decisions.marks(missing.shape).ravel()[cells] == 1
+    return pd.DataFrame(ranking.frame(cells) | {"probability": missing.ravel()[cells], "confirmed": confirmed})
+
+
+def _test_list(ranking: Ranking, audit: Drawn, precision: float, confidence: float, look: int) -> int:
+    """Return the length of the list that an audit drew from, or of its first half, if that keeps the promise."""
+    whole = ranking.strata(audit)[-1][1]
+    for half in (False, True):
+        length = whole // 2 if half else whole
+        part, right, wrong = ranking.within(audit, np.arange(length))
+        risk = risk_of(look, half, confidence)
+        if part.n_drawn and keeps_promise(part, length - wrong, right, precision, risk):
+            return length
+    return 0
+
+
+def _test_ranking(ranking: Ranking, audit: Drawn, precision: float, confidence: float, look: int) -> int:
+    """Return the longest of nested lists that keeps the promise; the first that fails ends the search.
+
+    Lists end where strata do; the search begins with the shortest one that could pass at all.
+    """
+    both = 1.0 - 2.0 * risk_of(look, False, confidence)
+    parts: list[Part] = []
+    n_right = n_wrong = best = 0
+    for first, last in ranking.strata(audit):
+        part, right, wrong = ranking.within(audit, np.arange(first, last))
+        parts.append(part)
+        n_right, n_wrong = n_right + right, n_wrong + wrong
+        possible = bounds_of_sum([part._replace(n_right=part.n_drawn) for part in parts], both)[0]
+        if possible + n_right < precision * (last - n_wrong):
+            continue
+        drawn_wrong = sum(part.n_drawn - part.n_right for part in parts)
+        if bounds_of_sum(parts, both)[0] + n_right < precision * (last - n_wrong - drawn_wrong):
+            break
+        best = last
+    return best
+
+
+def precision_of(ranking: Ranking, missing: np.ndarray, cells: Any, confidence: float) -> dict[str, float]:
+    """Return the share of a list that is right, with low and high of its interval, from audited cells in it."""
+    left = ranking.find(cells)
+    if not len(left):
+        raise ValueError("The list has no cell that may be missing.")
+    n, expected = len(left), float(missing.ravel()[ranking.cells[left]].sum())
+    parts, sure = [], 0
+    drawn = [(audit, *ends) for audit in ranking.audits if audit.same for ends in ranking.strata(audit)]
+    for audit, first, last in sorted(drawn, key=lambda one: one[2] - one[1]):  # the finest strata say most
+        here = left[(left >= first) & (left < last)]
+        part, right, _ = ranking.within(audit, here)
+        if not part.n_drawn:
+            continue
+        parts.append(part)
+        sure += right
+        left = left[(left < first) | (left >= last)]
+    rest = ranking.known[left]  # may be all right or all wrong, but for what is decided
+    parts.append(Part(int(np.isnan(rest).sum()), 0, 0))
+    low, high = bounds_of_sum(parts, confidence)
+    low, high = low + sure + np.nansum(rest), high + sure + np.nansum(rest)
+    return {"precision": float(min(max(expected, low), high) / n), "low": float(low / n), "high": float(high / n)}

@@ -1,0 +1,121 @@
+"""What decisions of people say about probabilities: two numbers for all labels, and one for each."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from sylvan.io import stored
+from sylvan.io.checks import check_finite, require
+
+_TINY = 1e-6  # probabilities are kept so far from 0 and 1
+_SD = np.array([2.0, 0.5])  # how far the intercept is from 0 and the slope from 1, before anybody has decided
+_LABEL_SD = 0.7  # how far labels are from each other
+_MOST = 30.0  # logits beyond it say nothing more
+
+
+@stored("Recalibration")
+@dataclass(frozen=True)
+class Recalibration:
+    """P(present | not recorded), corrected by decided cells: logit p' = a + b logit p + offset of the label.
+
+    Which cells were decided may depend on p and on the label in any way, as it does if the best of a list are looked
+    at: the model is about cells of given p and label. It is a ridge regression; what few decisions say is drawn to a =
+    0, b = 1 and equal labels.
+
+    Attributes
+    ----------
+    intercept, slope : a and b
+    offsets : (n_labels,)
+    covariance : (2 + n_labels, 2 + n_labels), how unsure a, b and the offsets are
+
+    Examples
+    --------
+    Half of what is stated at 0.9 is right:
+
+    >>> import numpy as np
+    >>> from sylvan.labels.recalibrate import Recalibration
+    >>> proba, label, right = np.full(200, 0.9), np.zeros(200, int), np.arange(200) % 2 == 0
+    >>> Recalibration.fit(proba, label, right, n_labels=1).transform(np.array([[0.9], [0.2]])).round(2)
+    array([[0.5 ],
+           [0.06]])
+    """
+
+    intercept: float
+    slope: float
+    offsets: np.ndarray
+    covariance: np.ndarray
+
+    def _check_stored(self) -> None:
+        n_labels = len(check_finite("offsets", self.offsets, (None,)))
+        check_finite("covariance", self.covariance, (2 + n_labels, 2 + n_labels))
+        require(abs(self.intercept) < _MOST and 0.0 <= self.slope < _MOST, "Recalibration is wild.")
+
+    @classmethod
+    def fit(cls, proba: np.ndarray, label: np.ndarray, right: np.ndarray, n_labels: int) -> "Recalibration":
+        """Learn from decided cells: their probabilities and labels (positions), and whether they are present."""
+        z = _logit(proba)
+        y = np.asarray(right, dtype=float)
+        centre = np.concatenate([[0.0, 1.0], np.zeros(n_labels)])
+        weight = np.concatenate([_SD**-2, np.full(n_labels, _LABEL_SD**-2)])
+
+        def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+            eta = at[0] + at[1] * z + at[2 + label]
+            change = expit(eta) - y
+            away = at - centre
+            by_label = np.bincount(label, change, minlength=n_labels)
+            gradient = np.concatenate([[change.sum(), change @ z], by_label]) + weight * away
+            return float(np.sum(np.logaddexp(0.0, eta) - y * eta) + 0.5 * away @ (weight * away)), gradient
+
+        bounds = [(-_MOST + 1, _MOST - 1), (0.05, 5.0)] + [(-_MOST, _MOST)] * n_labels
+        at = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds).x
+        p = expit(at[0] + at[1] * z + at[2 + label])
+        v = p * (1.0 - p)
+        curvature = np.diag(weight)
+        curvature[0, 0] += v.sum()
+        curvature[1, 1] += v @ (z * z)
+        curvature[0, 1] = curvature[1, 0] = v @ z
+        for at_row, values in ((0, v), (1, v * z)):
+            sums = np.bincount(label, values, minlength=n_labels)
+            curvature[at_row, 2:] = curvature[2:, at_row] = sums
+        curvature[np.arange(2, n_labels + 2), np.arange(2, n_labels + 2)] += np.bincount(label, v, minlength=n_labels)
+        return cls(float(at[0]), float(at[1]), at[2:], np.linalg.inv(curvature))
+
+    def transform(self, proba: np.ndarray) -> np.ndarray:
+        """Return corrected probabilities of (n, n_labels) cells."""
+        return expit(self.intercept + self.slope * _logit(proba) + self.offsets)
+
+    def numbers(self, proba: np.ndarray, open_cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many open cells of each label are present, and its standard deviation: (n_labels,) each."""
+        z = _logit(proba)
+        p = np.where(open_cells, expit(self.intercept + self.slope * z + self.offsets), 0.0)
+        v = p * (1.0 - p)
+        by_label = np.stack([v.sum(axis=0), (v * z).sum(axis=0)])  # how numbers move with a and b, and with the offset
+        n_labels = len(self.offsets)
+        moves = np.zeros((n_labels, 2 + n_labels))
+        moves[:, :2] = by_label.T
+        moves[np.arange(n_labels), 2 + np.arange(n_labels)] = by_label[0]
+        variance = np.einsum("li,ij,lj->l", moves, self.covariance, moves) + by_label[0]
+        return p.sum(axis=0), np.sqrt(variance)
+
+    def information(self, proba: np.ndarray, label: np.ndarray, moves: np.ndarray) -> np.ndarray:
+        """Return by how much a look at each cell is expected to lower the standard deviation of a sum.
+
+        `moves` (2 + n_labels,) says how the sum changes with a, b and the offsets.
+        """
+        z = _logit(proba)
+        p = expit(self.intercept + self.slope * z + self.offsets[label])
+        v = p * (1.0 - p)
+        towards = self.covariance @ moves
+        along = towards[0] + towards[1] * z + towards[2 + label]
+        c = self.covariance
+        own = c[0, 0] + 2 * z * c[0, 1] + z * z * c[1, 1] + c[2 + label, 2 + label]
+        own = own + 2 * (c[0, 2 + label] + z * c[1, 2 + label])
+        before = moves @ towards
+        after = np.maximum(before - v * along**2 / (1.0 + v * own), 0.0)
+        return np.sqrt(before) - np.sqrt(after)
+
+
+def _logit(proba: np.ndarray) -> np.ndarray:
+    return logit(np.clip(proba, _TINY, 1.0 - _TINY))
