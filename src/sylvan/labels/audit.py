@@ -170,9 +170,7 @@ class Audit:
         turn = pd.Series(-(own + taught)).groupby(label).rank(method="first").to_numpy()
         value = own + taught / turn
         best = np.argsort(-value, kind="stable")[:n]
-        row, label = np.divmod(cells[best], len(self.labels))
-        names = {"row": self.ranking.rows[row], "label": pd.Index(self.labels, dtype=object)[label]}
-        return pd.DataFrame(names | {"probability": p[best], "value": value[best]})
+        return pd.DataFrame(self.ranking.frame(cells[best]) | {"probability": p[best], "value": value[best]})
 
     # -- what answers say --------------------------------------------------------------------------------------------
 
@@ -239,10 +237,8 @@ class Audit:
         total = float(np.average(values, weights=weights))
         spread = float(np.sqrt(1.0 / weights.sum()))
         factor = np.exp(z * spread / max(total, 0.5))
-        total, most = (
-            max(total, n_confirmed),
-            int(self.candidates.sum()) - int((self.decisions.decision == REJECTED).sum()),
-        )
+        total = max(total, n_confirmed)
+        most = int(self.candidates.sum()) - int((self.decisions.decision == REJECTED).sum())
         return total, max(total / factor, n_confirmed), min(max(total, 0.5) * factor, most)
 
     @cached_property
