@@ -54,7 +54,7 @@ def test_summary_of_labels(fitted):
         f"{score:.3f} micro AUROC (greater is better).",
     ]
     n_missing = (table["expected"] - table["recorded"]).sum()
-    assert summary.notes[-1] == (
+    assert summary.notes[-2] == (
         f"About {n_missing} positives are probably missing beside {Y.sum()} recorded ones; "
         f"{table['suggested'].sum()} cells are each more probably present than not."
     )
@@ -222,10 +222,10 @@ def test_what_is_suggested_is_what_is_listed():
     counts = model.suggest_labels()["label"].value_counts()
     assert model.summary().labels["suggested"].to_dict() == {j: int(counts.get(j, 0)) for j in range(4)}
     summary = model.summary()
-    assert f"; {counts.sum()} cells are each more probably present than not." in summary.notes[-1]
+    assert f"; {counts.sum()} cells are each more probably present than not." in summary.notes[-2]
     # Rows of weight 0 are not counted.
     assert summary.labels["recorded"].tolist() == Y[:100].sum(axis=0).tolist()
-    assert f" beside {Y[:100].sum()} recorded ones;" in summary.notes[-1]
+    assert f" beside {Y[:100].sum()} recorded ones;" in summary.notes[-2]
     assert (summary.labels["expected"] <= 100).all()
 
 

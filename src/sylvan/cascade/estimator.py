@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,13 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return tags
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, checkpoint_dir: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        checkpoint_dir: Any = None,
+        decisions: Any = None,
     ) -> "DeepForestClassifier":
         """Grow the cascade.
 
@@ -198,12 +205,16 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         checkpoint_dir : path, optional
             Folder in which every finished layer is stored. A fit that was stopped goes on after it (but for `scanning`)
             if it is started again with the same data and parameters, and ends with the same model.
+        decisions : DataFrame, path of a CSV file or list of these, optional
+            What people said of single cells: row, label, decision (`sylvan.labels.decisions.read_decisions`). Rejected
+            cells are known to be absent, confirmed ones to be present; neither is suggested again. They correct
+            probabilities of the others, and never count as records, so that the label frequency stays what it was.
 
         Returns
         -------
         self
         """
-        return self._fit(X, self._read(y), sample_weight, groups, checkpoint_dir)
+        return self._fit(X, self._read(y).decide(decisions), sample_weight, groups, checkpoint_dir)
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
         """Fit, and return the out-of-sample representation of the training rows.
@@ -234,12 +245,13 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         seen: list[np.ndarray] | None = None,
     ) -> "DeepForestClassifier":
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
-        labels = weak.targets.form.label_names
+        labels, decided = weak.targets.form.label_names, weak.decided
 
         def begin(rows: TrainingRows) -> LabelState:
             """Return the labels of the used rows before layer 1."""
             used = rows.X if rows.used is None else rows.X[rows.used]
-            return plan.impute.begin(used, rows.select(weak.recorded), rows.select(weak.candidates), seeds[0], labels)
+            state = plan.impute.begin(used, rows.select(weak.recorded), rows.select(weak.candidates), seeds[0], labels)
+            return state if decided is None else replace(state, decided=rows.select(decided))
 
         try:
             plan = make_plan(self, weak.targets.form)
@@ -249,7 +261,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             check_rows(X.shape[0], weak.targets.n_rows)
             weights = row_weights(sample_weight, self.class_weight, weak)
             groups = check_groups(groups, X.shape[0])
-            data = (X, weak.recorded, weak.candidates, weights, groups, list(map(str, labels)))
+            data = [X, weak.recorded, weak.candidates, weights, groups, list(map(str, labels))]
+            data += [] if decided is None else [decided]
             checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
             seeds = seeds if checkpoints is None else checkpoints.seeds(seeds)
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
@@ -285,6 +298,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
         self._findings = make_findings(self.decider_, last, weak, used, told, grown)
+        self.decider_ = self.decider_._replace(recalibration=self._findings.recalibration)
         return last
 
     @property
@@ -309,26 +323,43 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return self.labels_.completed
 
     def suggest_labels(
-        self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
+        self,
+        top: int | None = None,
+        min_proba: float | None = None,
+        max_per_label: int | None = None,
+        *,
+        precision: float | None = None,
+        confidence: float = 0.9,
     ) -> pd.DataFrame:
         """List labels of the training rows that are probably missing, most likely first.
 
         Without arguments: the imputed cells (without an imputer, those with probability above 0.5). With arguments: the
         most probable of all cells that may be missing. Look at some before you trust them, and at `check_recovery`.
-        `Findings.suggest` says what the probability means.
+        `Findings.suggest` says what the probability means. With `precision`: the longest list of which so much is
+        right, certified by audited cells if there are enough (`labels_.plan_audit`), or else expected to be.
 
         Parameters
         ----------
         top, min_proba, max_per_label : optional
             Length of the list, least probability, most suggestions for one label.
+        precision : float, optional
+            Least share of the list that is right; alone, without other limits.
+        confidence : float, default=0.9
+            How sure a certified list is to be as good.
 
         Returns
         -------
         DataFrame
             row (its name in the index of Y if that has unique names, else its position), label, probability that it is
-            present, layer at which it was first imputed (missing if it was not).
+            present, layer at which it was first imputed (missing if it was not). With `precision` instead of the layer:
+            confirmed, whether a person has confirmed it; promise, "certified" or "expected". `attrs["note"]` says it in
+            a sentence.
         """
-        return self.labels_.suggest(top, min_proba, max_per_label)
+        if precision is None:
+            return self.labels_.suggest(top, min_proba, max_per_label)
+        if (top, min_proba, max_per_label) != (None, None, None):
+            raise ValueError("precision says how long the list is; use it without top, min_proba and max_per_label.")
+        return self.labels_.audit().certify(precision, confidence).as_frame()
 
     def apply_suggestions(self, Y: Any, suggestions: pd.DataFrame) -> Any:
         """Return a copy of Y with 1 in the suggested cells; see `sylvan.apply_suggestions`."""
@@ -338,10 +369,11 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """Say what was found: layers, label frequency and why labels share it, thresholds; `print` shows it."""
         return self.labels_.summary()
 
-    def complete(self, X: Any, Y: Any) -> Any:
+    def complete(self, X: Any, Y: Any, decisions: Any = None) -> Any:
         """Return labels of new rows in the form of Y: what is recorded, and what the imputer would accept.
 
-        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1.
+        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1. Cells that people
+        decided are as they said; `decisions` is as in `fit`.
         """
         check_is_fitted(self, "layers_")
         form = self.decider_.form
@@ -349,10 +381,13 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         if not form.has_labels:
             raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
         weak.targets.check_labels(form)
+        decided = weak.decide(decisions).decided
         check_same_order(X, weak.targets.index)
         probas = self._ask(X)
         check_rows(probas.shape[1], weak.targets.n_rows)
-        completed = weak.targets.like(weak.recorded | (self.decider_.accept(probas) & weak.candidates))
+        accepted = self.decider_.accept(probas) & weak.candidates
+        accepted = accepted if decided is None else (accepted & (decided == 0)) | (decided > 0)
+        completed = weak.targets.like(weak.recorded | accepted)
         return type(Y)(completed) if sparse.issparse(Y) else completed
 
     def check_recovery(

@@ -147,6 +147,7 @@ def _grow_layer(
     number = len(history) + 1
     new = _NewLayer(plan, number, rows, passed, rows.expand(state.current), seed)
     after = plan.impute.step(state, rows.select(new.guides))
+    after = after.with_confirmed() if plan.impute.imputes else after
     proba = mean_of(new.probas)
     said = None
     if plan.average_layers:
@@ -317,7 +318,7 @@ def make_findings(
     else:
         present = decider.present(last.proba)
         missing = decider.missing(present)
-    return Findings(
+    findings = Findings(
         form=decider.form,
         state=last.after.of_all_rows(used, weak.recorded, weak.candidates),
         proba=last.proba,
@@ -331,6 +332,7 @@ def make_findings(
         index=weak.targets.index,
         columns=weak.targets.columns,
     )
+    return findings.after(weak.decisions)
 
 
 def _bent(proba: np.ndarray, frequency: np.ndarray, n_recorded: np.ndarray) -> np.ndarray:

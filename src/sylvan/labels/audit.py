@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from sylvan._validation import check_integer, check_number
 from sylvan.labels.certify import Certificate, make_certificate, precision_of
-from sylvan.labels.decisions import COLUMNS, CONFIRMED, REJECTED, Decisions, no_decisions, read_decisions
+from sylvan.labels.decisions import COLUMNS, CONFIRMED, REJECTED, Decisions, name_stratum, no_decisions, read_decisions
 from sylvan.labels.design import Stratum, counting_strata, draw_cells, scouting_strata
 from sylvan.labels.lists import row_names
 from sylvan.labels.promise import promising_length, risk_of
@@ -136,7 +136,7 @@ class Audit:
         drawn = draw_cells(strata, np.flatnonzero(~known), n, np.random.default_rng(seed))
         order = np.random.default_rng(seed + 1).permutation(len(drawn.rank))
         cells = ranking.frame(ranking.cells[drawn.rank[order]])
-        strata_of = [f"ranks {first + 1} to {last}" for first, last in drawn.stratum[order]]
+        strata_of = [name_stratum(*stratum) for stratum in drawn.stratum[order]]
         how = {"how": "audited", "chance": drawn.chance[order], "stratum": strata_of, "audit": ranking.next_name(kind)}
         return pd.DataFrame(cells | how, columns=list(COLUMNS)).fillna({"decision": "", "who": "", "when": ""})
 
@@ -165,7 +165,7 @@ class Audit:
         cells = cells[: max(20 * check_integer("n", n, 1), 5000)]
         label = cells % len(self.labels)
         p = self.missing.ravel()[cells]
-        taught = self._recalibration.information(self.proba.ravel()[cells], label, self._moves)
+        taught = self.recalibration.information(self.proba.ravel()[cells], label, self._moves)
         own = np.minimum(p, 1.0 - p)
         turn = pd.Series(-(own + taught)).groupby(label).rank(method="first").to_numpy()
         value = own + taught / turn
@@ -180,7 +180,8 @@ class Audit:
         return np.flatnonzero(self.decisions.decision != 0)
 
     @cached_property
-    def _recalibration(self) -> Recalibration:
+    def recalibration(self) -> Recalibration:
+        """What decisions say about the probabilities of all cells."""
         d, at = self.decisions, self._sure
         proba = self.proba[d.row[at], d.label[at]]
         return Recalibration.fit(proba, d.label[at], d.decision[at] == CONFIRMED, len(self.labels))
@@ -197,7 +198,7 @@ class Audit:
         """P(present | not recorded), corrected by all decisions; 1 and 0 of decided cells."""
         if not len(self._sure):
             return self.proba
-        values = self._recalibration.transform(self.proba)
+        values = self.recalibration.transform(self.proba)
         d, at = self.decisions, self._sure
         values[d.row[at], d.label[at]] = d.decision[at] == CONFIRMED
         return values
@@ -229,7 +230,7 @@ class Audit:
                 values.append(value)
                 variances.append(variance)
         if not values:
-            number = self._recalibration.numbers(self.proba, self._undecided)[0]
+            number = self.recalibration.numbers(self.proba, self._undecided)[0]
             total, spread = float(number.sum()), self._model_sd
             factor = np.exp(z * spread / max(total, 0.5))
             return n_confirmed + total, n_confirmed + total / factor, n_confirmed + total * factor
@@ -245,24 +246,29 @@ class Audit:
     def _model_sd(self) -> float:
         moves = self._moves
         own = np.where(self._undecided, self.missing * (1.0 - self.missing), 0.0).sum()
-        return float(np.sqrt(moves @ self._recalibration.covariance @ moves + own))
+        return float(np.sqrt(moves @ self.recalibration.covariance @ moves + own))
 
     def _stratified(self, audit: Drawn) -> tuple[float, float]:
-        """Return the stratified sum of an audit with its variance; that of each stratum is drawn to a smooth curve."""
+        """Return the stratified sum of an audit with its variance; that of each stratum is drawn to a smooth curve.
+
+        Ranks of which nobody answered a cell are counted with the stratum before them.
+        """
         d, at = self.decisions, audit.answers
-        strata, owner = np.unique(d.first[at], return_inverse=True)
-        drawn = np.bincount(np.searchsorted(strata, d.first[audit.lines][np.isin(d.first[audit.lines], strata)]))
-        n, right = np.bincount(owner), np.bincount(owner, d.decision[at] == CONFIRMED)
-        chance = np.zeros(len(strata))
-        chance[owner] = d.chance[at]
-        size = drawn / chance
-        proba = self.proba[d.row[at], d.label[at]]
-        curve = self._curve.transform(proba[:, None])[:, 0]
+        strata = self.ranking.strata(audit)
+        first = np.array([stratum.first for stratum in strata])
+        answered = np.isin(first, d.first[at] - 1)
+        group = np.maximum(np.cumsum(answered) - 1, 0)  # of each stratum
+        size = np.bincount(group, [stratum.size or stratum.last - stratum.first for stratum in strata])
+        owner = group[np.searchsorted(first, d.first[at] - 1)]
+        weight, right = 1.0 / d.chance[at], d.decision[at] == CONFIRMED
+        n, all_weight = np.bincount(owner), np.bincount(owner, weight)
+        found = np.bincount(owner, weight * right) / all_weight
+        curve = self._curve.transform(self.proba[d.row[at], d.label[at]][:, None])[:, 0]
         expected = np.bincount(owner, curve) / n
-        share = (right + _DRAWN_TO_CURVE * expected) / (n + _DRAWN_TO_CURVE)
+        share = (n * found + _DRAWN_TO_CURVE * expected) / (n + _DRAWN_TO_CURVE)
         share = np.clip(share, _LEAST_VARIANCE / n.sum(), 1.0)
-        variance = np.sum(size**2 * (1.0 - n / size) * share * (1.0 - share) / n) * _WIDER**2
-        return audit.confirmed_before + float((size * right / n).sum()), float(variance)
+        variance = np.sum(size**2 * np.maximum(1.0 - n / size, 0.0) * share * (1.0 - share) / n) * _WIDER**2
+        return audit.confirmed_before + float((size * found).sum()), float(variance)
 
     def n_missing(self, confidence: float = 0.9) -> pd.DataFrame:
         """Say how many labels are present although nobody recorded them, confirmed ones included.
@@ -279,7 +285,7 @@ class Audit:
         d = self.decisions
         confirmed = np.bincount(d.label[d.decision == CONFIRMED], minlength=len(self.labels))
         total, low, high = self._total(confidence)
-        number, sd = self._recalibration.numbers(self.proba, self._undecided)
+        number, sd = self.recalibration.numbers(self.proba, self._undecided)
         scale = (total - confirmed.sum()) / max(number.sum(), 1e-9)
         wide = (high - low) / 2.0 / max(total - confirmed.sum(), 0.5) if self.is_audited else 0.0
         number, sd = number * scale, sd * scale

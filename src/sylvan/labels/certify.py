@@ -33,6 +33,12 @@ class Certificate:
     def __str__(self) -> str:
         return self.note
 
+    def as_frame(self) -> pd.DataFrame:
+        """Return the cells, with what is promised of them in the column `promise` and in `attrs["note"]`."""
+        frame = self.cells.assign(promise="certified" if self.certified else "expected")
+        frame.attrs["note"] = self.note
+        return frame
+
 
 def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, confidence: float) -> Certificate:
     """Return the longest list that can be certified, or else the one that is expected to be as good."""
@@ -49,12 +55,14 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
         test = _test_list if audit.kind == "list" else _test_ranking
         length = max(length, test(ranking, audit, precision, confidence, look))
     if length:
-        kept = ranking.known[:length] != 0
+        kept = (ranking.known[:length] != 0) & ~ranking.unsure[:length]
         cells = ranking.cells[:length][kept]
         note = (
             f"At least {precision:.0%} of these {len(cells):,} cells are right, with {confidence:.0%} confidence: "
             "certified by audited cells."
         )
+        if n_confirmed := int((ranking.known[:length] == 1).sum()):
+            note += f" {many(n_confirmed, 'of them is', 'of them are')} confirmed."
         return Certificate(_table(ranking, missing, cells), True, precision, confidence, note)
     cells = expected_list(ranking, missing, precision)
     note = f"{precision:.0%} of these {many(len(cells), 'cell')} are expected to be right; that was not audited."
@@ -83,10 +91,10 @@ def _table(ranking: Ranking, missing: np.ndarray, cells: np.ndarray) -> pd.DataF
 
 def _test_list(ranking: Ranking, audit: Drawn, precision: float, confidence: float, look: int) -> int:
     """Return the length of the list that an audit drew from, or of its first half, if that keeps the promise."""
-    whole = ranking.strata(audit)[-1][1]
+    stratum = ranking.strata(audit)[-1]
     for half in (False, True):
-        length = whole // 2 if half else whole
-        part, right, wrong = ranking.within(audit, np.arange(length))
+        length = stratum.last // 2 if half else stratum.last
+        part, right, wrong = ranking.within(audit, stratum, np.arange(length))
         risk = risk_of(look, half, confidence)
         if part.n_drawn and keeps_promise(part, length - wrong, right, precision, risk):
             return length
@@ -101,8 +109,9 @@ def _test_ranking(ranking: Ranking, audit: Drawn, precision: float, confidence: 
     both = 1.0 - 2.0 * risk_of(look, False, confidence)
     parts: list[Part] = []
     n_right = n_wrong = best = 0
-    for first, last in ranking.strata(audit):
-        part, right, wrong = ranking.within(audit, np.arange(first, last))
+    for stratum in ranking.strata(audit):
+        last = stratum.last
+        part, right, wrong = ranking.within(audit, stratum, np.arange(stratum.first, last))
         parts.append(part)
         n_right, n_wrong = n_right + right, n_wrong + wrong
         possible = bounds_of_sum([part._replace(n_right=part.n_drawn) for part in parts], both)[0]
@@ -121,18 +130,24 @@ def precision_of(ranking: Ranking, missing: np.ndarray, cells: Any, confidence: 
     if not len(left):
         raise ValueError("The list has no cell that may be missing.")
     n, expected = len(left), float(missing.ravel()[ranking.cells[left]].sum())
-    parts, sure = [], 0
-    drawn = [(audit, *ends) for audit in ranking.audits if audit.same for ends in ranking.strata(audit)]
-    for audit, first, last in sorted(drawn, key=lambda one: one[2] - one[1]):  # the finest strata say most
-        here = left[(left >= first) & (left < last)]
-        part, right, _ = ranking.within(audit, here)
-        if not part.n_drawn:
-            continue
-        parts.append(part)
-        sure += right
-        left = left[(left < first) | (left >= last)]
+    drawn = [(audit, stratum) for audit in ranking.audits if audit.same for stratum in ranking.strata(audit)]
+    drawn = sorted(drawn, key=lambda one: one[1].last - one[1].first)  # the finest strata say most
+    return {"precision": expected / n} | {
+        name: _one_end(ranking, drawn, left, confidence, most) / n for name, most in (("low", False), ("high", True))
+    }
+
+
+def _one_end(ranking: Ranking, drawn: list[Any], left: np.ndarray, confidence: float, most: bool) -> float:
+    """Return the least or the most that can be right among some ranks."""
+    parts, sure, known = [], 0.0, ranking.known[left]
+    for audit, stratum in drawn:
+        inside = (left >= stratum.first) & (left < stratum.last)
+        part, right, _ = ranking.within(audit, stratum, left[inside], most=most)
+        if part.n_drawn:
+            parts.append(part)
+            sure += right
+            left = left[~inside]
     rest = ranking.known[left]  # may be all right or all wrong, but for what is decided
     parts.append(Part(int(np.isnan(rest).sum()), 0, 0))
-    low, high = bounds_of_sum(parts, confidence)
-    low, high = low + sure + np.nansum(rest), high + sure + np.nansum(rest)
-    return {"precision": float(min(max(expected, low), high) / n), "low": float(low / n), "high": float(high / n)}
+    end = bounds_of_sum(parts, confidence)[most] + sure + float(np.nansum(rest))
+    return float(np.clip(end, (known == 1).sum(), (known != 0).sum()))

@@ -25,6 +25,12 @@ _WORDS = {
     "rejected": REJECTED, "reject": REJECTED, "no": REJECTED, "n": REJECTED, "0": REJECTED, "0.0": REJECTED,
     "false": REJECTED, "unsure": UNSURE, "?": UNSURE, "cannot tell": UNSURE,
 }  # fmt: skip
+_STRATUM = r"ranks (?P<first>\d+) to (?P<last>\d+), (?P<size>\d+) cells"
+
+
+def name_stratum(first: int, last: int, size: int) -> str:
+    """Name the ranks, from 0 on and without the last, that a cell was drawn from, and the number of cells there."""
+    return f"ranks {first + 1} to {last}, {size} cells"
 
 
 @stored("Decisions")
@@ -38,6 +44,7 @@ class Decisions:
     decision : 1 confirmed, -1 rejected, 0 unsure
     chance : of being drawn; NaN if the cell was not drawn but picked
     first, last : ranks, from 1 on, among which it was drawn; 0 if it was not
+    size : number of cells there that could be drawn
     audit : name of the audit it was drawn for, "" if there is none
     n_twice, n_agree : cells that two or more people decided, and those on which all agreed
     """
@@ -48,13 +55,14 @@ class Decisions:
     chance: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    size: np.ndarray
     audit: list[str]
     n_twice: int = 0
     n_agree: int = 0
 
     def _check_stored(self) -> None:
         shape = check_array("row", self.row, np.int64, (None,), 0).shape
-        for name in ("label", "first", "last"):
+        for name in ("label", "first", "last", "size"):
             check_array(name, getattr(self, name), np.int64, shape, 0)
         check_array("decision", self.decision, np.int8, shape, -1, 1)
         check_array("chance", self.chance, float, shape, 0.0, 1.0, nan=True)
@@ -78,7 +86,7 @@ class Decisions:
 def no_decisions() -> Decisions:
     """Return the decisions of nobody."""
     none, real = np.empty(0, np.int64), np.empty(0, float)
-    return Decisions(none, none, np.empty(0, np.int8), real, none, none, [])
+    return Decisions(none, none, np.empty(0, np.int8), real, none, none, none, [])
 
 
 def as_table(decisions: Any) -> pd.DataFrame:
@@ -135,10 +143,8 @@ def read_decisions(
     row = _positions(table["row"], rows, "row")
     label = _positions(table["label"], pd.Index(list(labels), dtype=object, tupleize_cols=False), "label")
     _check_cells(table, voice, row, label, recorded, candidates)
-    chance, first, last, audit = _draws(table)
-    lines = pd.DataFrame({
-        "cell": row * len(labels) + label, "voice": voice.to_numpy(), "chance": chance, "first": first, "last": last,
-        "audit": audit, "who": table["who"].map(lambda who: "" if _blank(who) else str(who)).to_numpy(),
+    lines = pd.DataFrame({"cell": row * len(labels) + label, "voice": voice.to_numpy()} | _draws(table) | {
+        "who": table["who"].map(lambda who: "" if _blank(who) else str(who)).to_numpy(),
         "when": pd.to_datetime(table["when"], errors="coerce", utc=True, format="mixed").to_numpy(),
     })  # fmt: skip
     return _merge(_latest(lines, rows, labels), len(labels))
@@ -200,8 +206,8 @@ def _check_cells(
         )
 
 
-def _draws(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
-    """Return chances, ranks and names of audits; refuse audited cells without them."""
+def _draws(table: pd.DataFrame) -> dict[str, Any]:
+    """Return chances, ranks, sizes and names of audits; refuse audited cells without them."""
     how = table["how"].map(lambda value: "" if _blank(value) else str(value).strip().lower())
     chance = pd.to_numeric(table["chance"].map(lambda value: np.nan if _blank(value) else value), errors="coerce")
     known = {"audited", "reviewed", ""}
@@ -216,16 +222,16 @@ def _draws(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, lis
             f"{line['chance']!r}: it must be greater than 0 and at most 1, as plan_audit wrote it. If the cell was "
             "picked, say how='reviewed'."
         )
-    ranks = table["stratum"].map(lambda value: "" if _blank(value) else str(value)).str.extract(r"(\d+) to (\d+)")
+    ranks = table["stratum"].map(lambda value: "" if _blank(value) else str(value)).str.extract(_STRATUM)
     lost = audited & ranks.isna().any(axis=1)
     if lost.any():
         raise DecisionError(
             "Audited cells need the columns 'stratum' and 'audit' as plan_audit wrote them; "
             f"{many(lost.sum(), 'line has', 'lines have')} none."
         )
-    first, last = (ranks[k].where(audited, "0").astype("int64").to_numpy() for k in (0, 1))
     names = table["audit"].map(lambda value: "" if _blank(value) else str(value).strip()).where(audited, "")
-    return chance.where(audited).to_numpy(dtype=float), first, last, names.tolist()
+    numbers = {name: ranks[name].where(audited, "0").astype("int64").to_numpy() for name in ranks.columns}
+    return {"chance": chance.where(audited).to_numpy(dtype=float), **numbers, "audit": names.tolist()}
 
 
 def _latest(lines: pd.DataFrame, rows: pd.Index, labels: Sequence[Any]) -> pd.DataFrame:
@@ -243,7 +249,7 @@ def _latest(lines: pd.DataFrame, rows: pd.Index, labels: Sequence[Any]) -> pd.Da
         )
     kept = lines.sort_values("when", kind="stable").drop_duplicates(["cell", "who"], keep="last").sort_index()
     drawn = lines[lines["chance"].notna()].drop_duplicates("cell").set_index("cell")  # how it was chosen stays
-    for name in ("chance", "first", "last", "audit"):
+    for name in ("chance", "first", "last", "size", "audit"):
         kept[name] = kept["cell"].map(drawn[name]).where(kept["cell"].isin(drawn.index), kept[name])
     return kept
 
@@ -257,8 +263,8 @@ def _merge(lines: pd.DataFrame, n_labels: int) -> Decisions:
     cells = lines.drop_duplicates("cell").sort_index()
     total = np.sign(votes["sum"]).reindex(cells["cell"]).fillna(0).to_numpy()
     cell = cells["cell"].to_numpy(np.int64)
+    first, last, size = (cells[name].to_numpy(np.int64) for name in ("first", "last", "size"))
     return Decisions(
         cell // n_labels, cell % n_labels, total.astype(np.int8), cells["chance"].to_numpy(float),
-        cells["first"].to_numpy(np.int64), cells["last"].to_numpy(np.int64), cells["audit"].tolist(),
-        len(several), int((several["sum"].abs() == several["size"]).sum()),
+        first, last, size, cells["audit"].tolist(), len(several), int((several["sum"].abs() == several["size"]).sum()),
     )  # fmt: skip

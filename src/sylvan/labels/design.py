@@ -21,7 +21,7 @@ class Draw(NamedTuple):
     """Cells that were drawn: their ranks, the stratum of each, and the chance that each had."""
 
     rank: np.ndarray
-    stratum: np.ndarray  # (n, 2), first and last of each cell's stratum
+    stratum: np.ndarray  # (n, 3), first and last of each cell's stratum, and the number of open cells in it
     chance: np.ndarray
 
 
@@ -66,9 +66,9 @@ def draw_cells(strata: list[Stratum], open_ranks: np.ndarray, n: int, rng: np.ra
         if count:
             ranks.append(open_ranks[low:high][rng.choice(size, count, replace=False)])
             chances.append(np.full(count, count / size))
-            owners.append(np.tile(stratum, (count, 1)))
+            owners.append(np.tile((*stratum, size), (count, 1)))
     if not ranks:
-        return Draw(np.empty(0, np.int64), np.empty((0, 2), np.int64), np.empty(0))
+        return Draw(np.empty(0, np.int64), np.empty((0, 3), np.int64), np.empty(0))
     return Draw(np.concatenate(ranks), np.concatenate(owners), np.concatenate(chances))
 
 

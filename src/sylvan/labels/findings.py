@@ -1,6 +1,6 @@
 """What a fit found out about the labels of its training rows: public as `model.labels_`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,8 +10,11 @@ import pandas as pd
 from sylvan.io import stored
 from sylvan.io.checks import check_array, check_finite, check_proba, require
 from sylvan.labels import suggestions
+from sylvan.labels.audit import Audit
 from sylvan.labels.calibrate import Calibration
+from sylvan.labels.decisions import Decisions, read_decisions
 from sylvan.labels.lists import row_names
+from sylvan.labels.recalibrate import Recalibration
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
 from sylvan.labels.summary import Grown, Summary, describe
 from sylvan.labels.table import TargetForm
@@ -28,6 +31,7 @@ class Decider(NamedTuple):
     counts : numbers by label at the end of the fit
     impute : the imputer of the fit
     calibration : fitted calibration, or None
+    recalibration : what decisions of people say about its probabilities, or None
     """
 
     form: TargetForm
@@ -35,6 +39,7 @@ class Decider(NamedTuple):
     counts: LabelCounts
     impute: Any
     calibration: Any = None
+    recalibration: Recalibration | None = None
 
     def _check_stored(self) -> None:
         n_labels = self.form.n_labels
@@ -47,6 +52,7 @@ class Decider(NamedTuple):
             require(callable(getattr(type(self.calibration), "given_unrecorded", None)), "calibration is none.")
         if isinstance(self.calibration, Calibration):
             check_finite("means_", getattr(self.calibration, "means_", None), (n_labels,))
+        require(self.recalibration is None or len(self.recalibration.offsets) == n_labels, "There are other labels.")
 
     def present(self, proba: np.ndarray) -> np.ndarray:
         """Return label probabilities, calibrated if they are to be."""
@@ -64,7 +70,8 @@ class Decider(NamedTuple):
         """Say which cells of new rows are positive, by what forests or layers say, (..., n, n_labels)."""
         if self.calibration is None:
             return self.impute.accept(self.counts, probas)
-        return self.missing(self.present(mean_of(probas))) > 0.5
+        missing = self.missing(self.present(mean_of(probas)))
+        return (missing if self.recalibration is None else self.recalibration.transform(missing)) > 0.5
 
     @property
     def suggests_imputed(self) -> bool:
@@ -91,13 +98,15 @@ class Findings:
     state : recorded, imputed and open cells (`LabelState`), all rows
     proba : (n, n_labels) out-of-sample P(recorded | x), as the forests say it
     present : (n, n_labels) out-of-sample P(present | x): calibrated, or p / c bent to stay below 1
-    missing : (n, n_labels) P(present | x, not recorded): what suggestions are ranked by
+    missing : (n, n_labels) P(present | x, not recorded), corrected by decisions: what suggestions are ranked by
     thresholds : (n_labels,) a label is predicted where its probability is greater
     counts : numbers by label of the rows that were learnt from
     suggests_imputed : whether suggestions are what an imputer imputed, rather than what is probably present
     used : (n,) bool, rows of positive weight; None for all
     grown : how the cascade grew
     index, columns : names of rows and labels as Y had them; None if it had none
+    decisions : what people said of single cells, or None
+    uncorrected : (n, n_labels) `missing` before decisions corrected it; None if it is the same
     """
 
     form: TargetForm
@@ -112,6 +121,8 @@ class Findings:
     used: np.ndarray | None = None
     index: pd.Index | None = None
     columns: pd.Index | None = None
+    decisions: Decisions | None = None
+    uncorrected: np.ndarray | None = None
 
     def _check_stored(self) -> None:
         n, n_labels = shape = self.state.recorded.shape
@@ -123,6 +134,11 @@ class Findings:
             check_array("used", self.used, bool, (n,))
         require(self.index is None or len(self.index) == n, "Rows have other names.")
         require(self.columns is None or len(self.columns) in (1, n_labels), "Labels have other names.")
+        require((self.decisions is None) == (self.uncorrected is None), "Decisions correct probabilities.")
+        if self.decisions is not None:
+            check_proba("uncorrected", self.uncorrected, shape)
+            decided = self.decisions
+            require(bool((decided.row < n).all() and (decided.label < n_labels).all()), "Decisions name other cells.")
 
     def __post_init__(self) -> None:
         for values in (self.proba, self.present, self.missing, self.thresholds):
@@ -151,8 +167,12 @@ class Findings:
         """Cells that are suggested, (n, n_labels) bool: imputed ones, or those more probably present than not."""
         if self.suggests_imputed:
             return self.state.imputed
-        probable = self.state.candidates & (self.missing > 0.5)
-        return probable if self.used is None else probable & self.used[:, None]
+        return self._open & (self.missing > 0.5)
+
+    @property
+    def _open(self) -> np.ndarray:
+        """Cells that may be missing, of rows that were learnt from."""
+        return self.state.open if self.used is None else self.state.open & self.used[:, None]
 
     @property
     def trusts_zeros(self) -> bool:
@@ -166,8 +186,9 @@ class Findings:
 
     @property
     def completed(self) -> Any:
-        """Recorded labels and those that were imputed or, if probabilities are calibrated, are suggested; as Y came."""
+        """Recorded labels, confirmed ones, and those that were imputed or, if calibrated, are suggested; as Y came."""
         labels = self.recorded | self.suggested if self.grown.calibrated else self.state.current
+        labels = labels | self.state.confirmed
         if self.columns is None:
             return labels.astype(np.int8)
         return pd.DataFrame(labels.astype(np.int64), index=self.index, columns=self.columns)
@@ -176,6 +197,48 @@ class Findings:
     def oos_proba(self) -> np.ndarray:
         """What `predict_proba` says of the training rows, out of sample: `present` if calibrated, else `proba`."""
         return self.form.proba(self.present if self.grown.calibrated else self.proba)
+
+    def after(self, decisions: Decisions | None) -> "Findings":
+        """Return what is known once people have decided some cells: probabilities of the others are corrected."""
+        if decisions is None:
+            return self
+        before = self.missing if self.uncorrected is None else self.uncorrected
+        return replace(self, missing=self._count(decisions).missing, uncorrected=before, decisions=decisions)
+
+    def _count(self, decisions: Decisions | None) -> Audit:
+        before = self.missing if self.uncorrected is None else self.uncorrected
+        may_miss = self.state.candidates if self.used is None else self.state.candidates & self.used[:, None]
+        return Audit(before, may_miss, decisions, self.rows, self.label_names, self.recorded.sum(axis=0))
+
+    @cached_property
+    def _audit(self) -> Audit:
+        return self._count(self.decisions)
+
+    @property
+    def recalibration(self) -> Recalibration | None:
+        """What decisions say about probabilities; None without decisions."""
+        return None if self.decisions is None else self._audit.recalibration
+
+    def audit(self, decisions: Any = None) -> Audit:
+        """Return what decided cells say of all others: how many are missing, how good a list is.
+
+        Parameters
+        ----------
+        decisions : DataFrame, path of a CSV file or list of these, optional
+            As in `fit`; None: those of the fit. They need not be fitted to be counted.
+        """
+        if not self.state.candidates.any():
+            raise ValueError("Nothing may be missing here, so that there is nothing to audit.")
+        if decisions is None:
+            return self._audit
+        read = read_decisions(decisions, self.rows, self.label_names, self.recorded, self.state.candidates)
+        return self._count(read)
+
+    def plan_audit(
+        self, n: int = 100, *, precision: float | None = None, confidence: float = 0.9, random_state: Any = None
+    ) -> pd.DataFrame:
+        """Draw cells for somebody to decide, to count what is missing or to certify a list; see `Audit.plan`."""
+        return self.audit().plan(n, precision=precision, confidence=confidence, random_state=random_state)
 
     def suggest(
         self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
@@ -189,12 +252,12 @@ class Findings:
         """
         limits: dict[str, Any] = {"top": top, "min_proba": min_proba, "max_per_label": max_per_label}
         state, limited = self.state, any(limit is not None for limit in limits.values())
-        cells = state.candidates if limited else self.suggested
+        cells = state.open if limited else self.suggested
         return suggestions.list_cells(cells, self.missing, state.since, self.rows, self.label_names, **limits)
 
     def chosen(self, min_proba: float | None, max_per_label: int | None) -> np.ndarray:
         """Return the cells that are suggested, or are probable enough; of each label the most probable ones."""
-        wanted = self.suggested if min_proba is None else self.state.candidates & (self.missing >= min_proba)
+        wanted = self.suggested if min_proba is None else self.state.open & (self.missing >= min_proba)
         if max_per_label is None:
             return wanted
         ranked = np.where(wanted, self.missing, -np.inf)
@@ -212,12 +275,17 @@ class Findings:
                     columns |= {"low": low, "high": high}
                 expected = self.counts.n_recorded + self.counts.n_missing
                 columns["expected"] = np.nan if self.grown.reestimated else expected
+            if self.decisions is not None:
+                found = self._audit.n_missing()
+                columns["confirmed"] = found["confirmed"].to_numpy()[:-1].astype(int)
+                columns["expected"] = np.rint(self.counts.n_recorded + found["missing"].to_numpy()[:-1]).astype(int)
             columns["suggested"] = self.suggested.sum(axis=0)
             columns["threshold"] = self.thresholds
-        n_open, n_suggested = int(self.state.candidates.sum()), int(self.suggested.sum())
+        n_open, n_suggested = int(self.state.open.sum()), int(self.suggested.sum())
         notes = describe(
-            self.form, self.counts, self.grown, len(self.recorded), n_open, n_suggested, self.suggests_imputed
-        )
+            self.form, self.counts, self.grown, len(self.recorded), n_open, n_suggested, self.suggests_imputed,
+            None if self.decisions is None else self._audit,
+        )  # fmt: skip
         return Summary(notes, pd.DataFrame(columns, index=self._names))
 
     @property
@@ -228,6 +296,7 @@ class Findings:
     def nbytes(self) -> int:
         """Memory that the findings take, apart from names of rows."""
         state = (self.state.recorded, self.state.current, self.state.candidates, self.state.since)
+        state = (*state, *(() if self.state.decided is None else (self.state.decided, self.uncorrected)))
         distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing)}
         return sum(distinct.values())
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan.exceptions import DecisionError
-from sylvan.labels.decisions import CONFIRMED, Decisions
+from sylvan.labels.decisions import CONFIRMED, UNSURE, Decisions
 from sylvan.labels.design import rank_cells
 from sylvan.labels.promise import Part
 
@@ -27,12 +27,20 @@ class Drawn(NamedTuple):
     answers: np.ndarray  # those of them that are not "unsure"
 
 
+class Ranks(NamedTuple):
+    """Ranks from `first` to `last` - 1, counted from 0, that cells were drawn from."""
+
+    first: int
+    last: int
+    size: int  # cells that could be drawn
+
+
 class Within(NamedTuple):
     """What an audit says of some ranks: cells that it could have drawn, and others that were decided otherwise."""
 
     part: Part
-    right: int  # of the others
-    wrong: int
+    right: int  # confirmed cells that are not in the part
+    wrong: int  # rejected and unsure cells that were not drawn: they leave a list
 
 
 class Ranking:
@@ -54,6 +62,14 @@ class Ranking:
         """By rank: 1 of confirmed cells, 0 of rejected ones, NaN of others."""
         marks = self.decisions.marks(self.proba.shape).ravel()[self.cells]
         return np.where(marks == 0, np.nan, marks == CONFIRMED)
+
+    @cached_property
+    def unsure(self) -> np.ndarray:
+        """By rank: whether somebody looked and could not tell."""
+        d = self.decisions
+        asked = np.zeros(self.proba.size, bool)
+        asked[(d.row * len(self.labels) + d.label)[d.decision == UNSURE]] = True
+        return asked[self.cells]
 
     def sorted_proba(self) -> np.ndarray:
         """Return probabilities by rank."""
@@ -100,17 +116,41 @@ class Ranking:
         wanted[row * len(self.labels) + label] = True
         return np.flatnonzero(wanted[self.cells])
 
-    def strata(self, audit: Drawn) -> list[tuple[int, int]]:
-        """Return first and last rank, from 0 on and without the last, of each stratum that an audit drew from."""
-        d = self.decisions
-        ends = zip((d.first[audit.lines] - 1).tolist(), d.last[audit.lines].tolist())
-        return sorted(set(ends))
+    def strata(self, audit: Drawn) -> list[Ranks]:
+        """Return the ranks that an audit cut its draw into; those of which nobody answered a cell have size 0."""
+        d, at = self.decisions, audit.lines
+        seen = sorted(set(zip((d.first[at] - 1).tolist(), d.last[at].tolist(), d.size[at].tolist())))
+        found, end = [], 0
+        for first, last, size in seen:
+            found += [Ranks(end, first, 0)] if first > end else []
+            found.append(Ranks(first, last, size))
+            end = last
+        n = len(self.cells)
+        return [*found, Ranks(end, n, 0)] if audit.kind == "count" and end < n else found
 
-    def within(self, audit: Drawn, ranks: np.ndarray) -> Within:
-        """Return what an audit says of some ranks of one stratum."""
-        d, at = self.decisions, audit.answers
-        drawn = np.isin(self.cells[ranks], d.row[at] * len(self.labels) + d.label[at])
-        known = self.known[ranks]
-        others = known[~drawn & ~np.isnan(known)]
-        part = Part(len(ranks) - len(others), int(drawn.sum()), int(np.nansum(known[drawn])))
-        return Within(part, int((others == 1).sum()), int((others == 0).sum()))
+    def within(self, audit: Drawn, stratum: Ranks, ranks: np.ndarray, *, most: bool = False) -> Within:
+        """Return what an audit says of some ranks of a stratum, so that it is the least that can be right, or the most.
+
+        Cells that were decided before the draw could not be drawn; those decided later could. How many of each there
+        are is known of the whole stratum, not of a part of it: then the worst is taken.
+        """
+        d = self.decisions
+        drawn_cells = d.row[audit.lines] * len(self.labels) + d.label[audit.lines]
+
+        def look(at: np.ndarray) -> tuple[np.ndarray, int, int]:
+            """Return which ranks were drawn, and how many others are known to be right and wrong."""
+            drawn = np.isin(self.cells[at], drawn_cells)
+            others = self.known[at][~drawn]
+            return drawn, int((others == 1).sum()), int((others == 0).sum())
+
+        drawn, right, wrong = look(ranks)
+        n_open = len(ranks) - right - wrong
+        _, all_right, all_wrong = look(np.arange(stratum.first, min(stratum.last, len(self.cells))))
+        n_later = max(all_right + all_wrong - (stratum.last - stratum.first - stratum.size), 0) if stratum.size else 0
+        elsewhere = all_right + all_wrong - right - wrong
+        fewest, greatest = max(n_later - elsewhere, 0), min(n_later, right + wrong)
+        later = int(np.clip(wrong if most else right, fewest, greatest))
+        later_right = max(later - wrong, 0) if most else min(later, right)
+        part = Part(n_open + later, int(drawn.sum()), int((self.known[ranks][drawn] == 1).sum()))
+        unsure = int((self.unsure[ranks] & ~drawn).sum())
+        return Within(part, right - later_right, wrong + unsure)

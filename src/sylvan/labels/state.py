@@ -119,6 +119,8 @@ class LabelState:
     frequency : estimate of c = P(recorded | present) of each label, or None before it is made
     bound : (n_labels,) estimate of the number of positives, or None
     label_names : what labels are called, or None
+    decided : (n, n_labels) int8, what people said: 1 confirmed, -1 rejected, 0 nothing; None if nobody said anything.
+        Such cells stay candidates, since they say nothing of how labels were recorded; but nothing is imputed there
     """
 
     recorded: np.ndarray
@@ -130,6 +132,7 @@ class LabelState:
     frequency: Frequency | None = None
     bound: np.ndarray | None = None
     label_names: Sequence[Any] | None = None
+    decided: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *(self.frequency or ())):
@@ -147,6 +150,8 @@ class LabelState:
         if self.bound is not None:
             check_array("bound", self.bound, float, shape[1:], 0.0, float(np.finfo(float).max), nan=True)
         require(self.label_names is None or len(self.label_names) == shape[1], "Labels have other names.")
+        if self.decided is not None:
+            check_array("decided", self.decided, np.int8, shape, -1, 1)
 
     @classmethod
     def start(
@@ -160,8 +165,8 @@ class LabelState:
         return cls(recorded, recorded, candidates, since, active, label_names=label_names)
 
     def advance(self, imputed: np.ndarray, active: np.ndarray, **estimates: Any) -> "LabelState":
-        """Return the state after a layer: `imputed` candidates become 1, and recorded positives stay in any case."""
-        imputed = imputed & self.candidates
+        """Return the state after a layer: `imputed` open cells become 1, and recorded positives stay in any case."""
+        imputed = imputed & self.open
         layer = self.layer + 1
         since = np.where(imputed & (self.since == 0), np.int16(layer), self.since)
         return replace(
@@ -174,7 +179,11 @@ class LabelState:
             return self
         current, since = recorded.copy(), np.zeros(recorded.shape, np.int16)
         current[used], since[used] = self.current, self.since
-        return replace(self, recorded=recorded, current=current, candidates=candidates, since=since)
+        decided = self.decided
+        if decided is not None:
+            decided = np.zeros(recorded.shape, np.int8)
+            decided[used] = self.decided
+        return replace(self, recorded=recorded, current=current, candidates=candidates, since=since, decided=decided)
 
     def estimated(self, estimator: Any, *, X: Any = None, **given: Any) -> "LabelState":
         """Return the state with the frequency that an estimator finds in X or `proba`."""
@@ -190,7 +199,24 @@ class LabelState:
     @property
     def imputed(self) -> np.ndarray:
         """Cells that are imputed now, (n, n_labels) bool."""
-        return self.current & ~self.recorded
+        return self.current & ~self.recorded & self.open
+
+    @property
+    def open(self) -> np.ndarray:
+        """Cells that may be imputed or suggested: candidates that nobody has decided, (n, n_labels) bool."""
+        return self.candidates if self.decided is None else self.candidates & (self.decided == 0)
+
+    @property
+    def confirmed(self) -> np.ndarray:
+        """Cells that people confirmed, (n, n_labels) bool."""
+        return np.zeros(self.recorded.shape, bool) if self.decided is None else self.decided > 0
+
+    def with_confirmed(self) -> "LabelState":
+        """Return the state in which the next layer learns confirmed cells as positives.
+
+        The first one does not: it learns how labels were recorded, and the label frequency is estimated from it.
+        """
+        return self if self.decided is None else replace(self, current=self.current | self.confirmed)
 
     @property
     def counts(self) -> LabelCounts:

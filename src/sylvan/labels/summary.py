@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from sylvan._messages import many
 from sylvan.io import stored
+from sylvan.labels.audit import Audit
 from sylvan.labels.state import LabelCounts
 from sylvan.labels.table import TargetForm
 
@@ -35,7 +37,8 @@ class Summary:
         How the cascade grew, what was decided about the label frequency, and how labels are predicted.
     labels : DataFrame, a line for each label (class)
         recorded: positives that were written down; frequency: estimated share of all positives that they are, with low
-        and high of its interval if the estimator gives one; expected: number of positives that there should be;
+        and high of its interval if the estimator gives one; confirmed: missing ones that people confirmed, if any were
+        asked; expected: number of positives that there should be;
         suggested: cells that `suggest_labels()` lists; threshold: probability above which the label is predicted.
     """
 
@@ -54,11 +57,12 @@ class Summary:
 
 
 def describe(
-    form: TargetForm, counts: LabelCounts, grown: Grown, n_rows: int, n_open: int, n_suggested: int, imputed: bool
-) -> list[str]:
+    form: TargetForm, counts: LabelCounts, grown: Grown, n_rows: int, n_open: int, n_suggested: int, imputed: bool,
+    audit: Audit | None = None,
+) -> list[str]:  # fmt: skip
     """Return the sentences of a summary; `n_open` cells may be positive although they are not recorded.
 
-    `imputed` says whether suggestions are what was imputed.
+    `imputed` says whether suggestions are what was imputed; `audit` is what decisions of people say, if there are any.
     """
     what = "classes" if form.has_many_classes else "two classes"
     if form.has_labels:
@@ -67,7 +71,7 @@ def describe(
     notes = [f"{n_rows} rows, {grown.n_features} features, {count}{what}.", _layers(grown)]
     if form.has_many_classes:
         return [*notes, "The most probable class is predicted."]
-    if not n_open:
+    if not n_open and audit is None:
         why = "two classes are" if form.has_two_classes else "zeros are"
         return [*notes, f"Nothing may be missing: {why} taken as they are."]
     if (counts.n_recorded + counts.n_candidates < counts.n_rows).any():
@@ -79,7 +83,42 @@ def describe(
         notes.append(f"Label frequency: {counts.frequency.reason}.{learnt}")
         if grown.calibrated:
             notes.append("Probabilities are those that a label is present, recorded or not.")
-    return [*notes, _how_many(counts, n_suggested, imputed, grown.reestimated)]
+    if audit is not None:
+        return [*notes, _decided(audit), _still_missing(audit, counts, n_suggested, imputed), _whose_word(audit)]
+    notes.append(_how_many(counts, n_suggested, imputed, grown.reestimated))
+    return notes if counts.frequency is None else [*notes, "All numbers are the model's word: none is audited."]
+
+
+def _decided(audit: Audit) -> str:
+    said = audit.decisions.decision
+    counts = (
+        f"{(said == value).sum():,} {word}" for value, word in ((1, "confirmed"), (-1, "rejected"), (0, "unsure"))
+    )
+    text = f"{many(len(said), 'cell is', 'cells are')} decided: {', '.join(counts)}."
+    if n_twice := audit.decisions.n_twice:
+        text += f" Several people decided {n_twice:,} of them, and agreed on {audit.decisions.n_agree:,}."
+    return text
+
+
+def _still_missing(audit: Audit, counts: LabelCounts, n_suggested: int, imputed: bool) -> str:
+    found = audit.n_missing().iloc[-1]
+    still, text = round(found["missing"] - found["confirmed"]), _suggested(n_suggested, imputed)
+    confirmed = f"{counts.n_recorded.sum():,} recorded and {int(found['confirmed']):,} confirmed ones"
+    if not still:
+        return f"No positive is expected to be missing beside {confirmed}."
+    return f"About {many(still, 'positive is', 'positives are')} still missing beside {confirmed}; {text}"
+
+
+def _whose_word(audit: Audit) -> str:
+    """Say which numbers are audited."""
+    if not audit.is_audited:
+        return "All numbers are the model's word, corrected by what was decided: none is audited."
+    found = audit.n_missing().iloc[-1]
+    low, high = (max(round(found[name] - found["confirmed"]), 0) for name in ("low", "high"))
+    return (
+        f"Audited: the number of positives still missing, {low:,} to {high:,} with 90% confidence. The model's word, "
+        "corrected by what was decided: the numbers of single labels, and all probabilities."
+    )
 
 
 def _layers(grown: Grown) -> str:
@@ -92,9 +131,7 @@ def _layers(grown: Grown) -> str:
 
 def _how_many(counts: LabelCounts, n_suggested: int, imputed: bool, reestimated: bool) -> str:
     """Say how many positives are probably missing, and how many cells are probably positive: two numbers."""
-    some = "1 cell is" if n_suggested == 1 else f"{n_suggested:,} cells are"
-    each = "" if n_suggested == 1 else "each "
-    text = f"{some} suggested, those that were imputed." if imputed else f"{some} {each}more probably present than not."
+    text = _suggested(n_suggested, imputed)
     if counts.frequency is None or reestimated:
         return text
     missing, recorded = int(counts.n_missing.sum()), int(counts.n_recorded.sum())
@@ -102,3 +139,8 @@ def _how_many(counts: LabelCounts, n_suggested: int, imputed: bool, reestimated:
         return f"No positive is expected to be missing beside {recorded:,} recorded ones."
     about = "About 1 positive is" if missing == 1 else f"About {missing:,} positives are"
     return f"{about} probably missing beside {recorded:,} recorded ones; {text}"
+
+
+def _suggested(n: int, imputed: bool) -> str:
+    some, each = many(n, "cell is", "cells are"), "" if n == 1 else "each "
+    return f"{some} suggested, those that were imputed." if imputed else f"{some} {each}more probably present than not."

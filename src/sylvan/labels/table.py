@@ -19,7 +19,8 @@ from sylvan._messages import warn_user
 from sylvan._validation import check_choice, column_name
 from sylvan.io import stored
 from sylvan.io.checks import check_names, require
-from sylvan.labels.lists import labels_from_lists
+from sylvan.labels.decisions import Decisions, read_decisions
+from sylvan.labels.lists import labels_from_lists, row_names
 from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
@@ -266,6 +267,22 @@ class WeakLabels(NamedTuple):
     targets: Targets  # as they were read
     recorded: np.ndarray  # (n, n_labels) bool, recorded positives
     candidates: np.ndarray  # (n, n_labels) bool, cells that may be positive although they are not recorded
+    decisions: Decisions | None = None  # what people said of cells
+
+    def decide(self, decisions: Any) -> "WeakLabels":
+        """Return the labels with what people said of their cells, checked."""
+        if decisions is None:
+            return self
+        if not self.targets.form.has_labels:
+            raise ValueError("Decisions are about labels that may be missing; a y of classes has none.")
+        rows = row_names(self.targets.index, self.targets.n_rows)
+        names = self.targets.form.label_names
+        return self._replace(decisions=read_decisions(decisions, rows, names, self.recorded, self.candidates))
+
+    @property
+    def decided(self) -> np.ndarray | None:
+        """What people said, (n, n_labels): 1 confirmed, -1 rejected, 0 nothing; None if nobody was asked."""
+        return None if self.decisions is None else self.decisions.marks(self.recorded.shape)
 
 
 def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto", names: Any = None) -> WeakLabels:

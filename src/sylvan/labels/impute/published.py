@@ -105,7 +105,7 @@ class LabelComplement(FrequencyImputer):
         """Impute what all forests agree on (Eqs. 1-3), then flag labels that have enough."""
         if state.frequency is None:
             state = self._estimate(state, proba=mean_of(probas))
-        agreed = state.candidates & (probas >= self.threshold).all(axis=0)
+        agreed = state.open & (probas >= self.threshold).all(axis=0)
         return self._settle(state.advance(np.where(state.active, agreed, state.imputed), state.active))
 
     def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
@@ -114,7 +114,8 @@ class LabelComplement(FrequencyImputer):
 
     def _settle(self, state: LabelState) -> LabelState:
         """Flag labels that have enough positives, for good; 1e-9 forgives that 21 / 0.7 is not quite 30."""
-        return replace(state, active=state.active & (state.current.sum(axis=0) < np.asarray(state.bound) - 1e-9))
+        n_positive = (state.current | state.confirmed).sum(axis=0)
+        return replace(state, active=state.active & (n_positive < np.asarray(state.bound) - 1e-9))
 
 
 @stored("StrictLabelComplement")
@@ -159,8 +160,8 @@ class StrictLabelComplement(FrequencyImputer):
         if state.frequency is None:
             state = self._estimate(state, proba=p)
         assert state.bound is not None
-        wanted = state.candidates & self.accept(state.counts, probas)
-        room = (state.bound - state.recorded.sum(axis=0)).astype(int)
+        wanted = state.open & self.accept(state.counts, probas)
+        room = np.maximum(state.bound - (state.recorded | state.confirmed).sum(axis=0), 0).astype(int)
         imputed, active = state.imputed, state.active.copy()
         for j in np.flatnonzero(state.active):
             rows = np.flatnonzero(wanted[:, j])
@@ -231,7 +232,7 @@ class FluidLabelAddition(FrequencyImputer):
         p = mean_of(probas)
         if self.reestimates:
             state = self._estimate(state, proba=p)
-        return state.advance(state.candidates & state.active & self._passes(state.counts, p), state.active)
+        return state.advance(state.open & state.active & self._passes(state.counts, p), state.active)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return c as estimated from the layer's own probabilities."""
