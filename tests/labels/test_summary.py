@@ -245,10 +245,10 @@ def test_notes_of_unknown_cells_and_of_estimators_without_an_interval():
 def test_numbers_of_what_should_be_missing():
     """No more than cells may hold; nothing if c is 1; and none of labels of which nothing is known."""
     notes = small(frequency=0.05).fit(X, Y).summary().notes
-    assert notes[-1].startswith(
+    assert notes[-2].startswith(
         f"About {(Y == 0).sum()} positives are probably missing beside {Y.sum()} recorded ones; "
     )
-    complete = small(frequency=1).fit(X, Y).summary().notes[-1]
+    complete = small(frequency=1).fit(X, Y).summary().notes[-2]
     assert complete == f"No positive is expected to be missing beside {Y.sum()} recorded ones."
     forest = rf_et(8, random_state=0).fit(X, Y)
     n_filled = len(forest.suggest_labels())
@@ -259,7 +259,7 @@ def test_what_was_imputed_is_not_called_probable():
     strict = slcforest(8, max_layers=3, threshold_on="scaled", random_state=0).fit(X, Y)
     n = len(strict.suggest_labels())
     assert n > 1
-    assert strict.summary().notes[-1].endswith(f"; {n} cells are suggested, those that were imputed.")
+    assert strict.summary().notes[-2].endswith(f"; {n} cells are suggested, those that were imputed.")
     fluid = flaforest(8, max_layers=3, threshold=0.2, random_state=0).fit(X, Y).summary()
     assert fluid.notes[-1].endswith(" cells are suggested, those that were imputed.")
     assert "missing" not in fluid.notes[-1]  # c of labels with imputed ones says nothing of that

@@ -147,7 +147,7 @@ def _grow_layer(
     number = len(history) + 1
     new = _NewLayer(plan, number, rows, passed, rows.expand(state.current), seed)
     after = plan.impute.step(state, rows.select(new.guides))
-    after = after.with_confirmed() if plan.impute.imputes else after
+    after = after.with_confirmed() if getattr(plan.impute, "imputes", True) else after
     proba = mean_of(new.probas)
     said = None
     if plan.average_layers:
