@@ -261,7 +261,7 @@ def test_what_was_imputed_is_not_called_probable():
     assert n > 1
     assert strict.summary().notes[-2].endswith(f"; {n} cells are suggested, those that were imputed.")
     fluid = flaforest(8, max_layers=3, threshold=0.2, random_state=0).fit(X, Y).summary()
-    assert fluid.notes[-1].endswith(" cells are suggested, those that were imputed.")
+    assert fluid.notes[-2].endswith(" cells are suggested, those that were imputed.")
     assert "missing" not in fluid.notes[-1]  # c of labels with imputed ones says nothing of that
     assert "imputed ones included" in fluid.notes[-2]
     assert fluid.labels["expected"].isna().all()

@@ -399,6 +399,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         min_proba: float | None = None,
         max_per_label: int | None = None,
         random_state: Any = None,
+        decisions: Any = None,
         **fit_params: Any,
     ) -> pd.DataFrame:
         """Hide a further share of the recorded positives, fit a clone, and say how many came back.
@@ -414,6 +415,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             Count what is at least so probable instead of what is imputed, at most so many cells of a label.
         random_state : int, RandomState or None, default=None
             Draws what is hidden; None: the model's own `random_state`.
+        decisions : as in `fit`
         **fit_params : further arguments of `fit`
 
         Returns
@@ -423,7 +425,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             cells; candidates: cells that were not recorded; median_rank: of the hidden among the candidates by
             probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
         """
-        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros)
+        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros).decide(decisions)
         drawn = check_random_state(self.random_state if random_state is None else random_state)
         # A hidden positive would be looked for nowhere if nothing may be missing, as in classes.
         hidden = hide_some(weak.recorded, rate, drawn) & weak.candidates.any()

@@ -76,12 +76,19 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
 
 
 def expected_list(ranking: Ranking, missing: np.ndarray, precision: float) -> np.ndarray:
-    """Return the longest list of cells whose corrected probabilities are `precision` on average."""
+    """Return confirmed cells, and the longest list of others whose corrected probabilities are `precision` on average.
+
+    A cell that is more probably wrong than right does not come in because others make up for it.
+    """
     p = missing.ravel()[ranking.cells]
     order = np.argsort(-p, kind="stable")
-    p = p[order]
-    enough = np.flatnonzero((np.cumsum(p) >= precision * np.arange(1, len(p) + 1)) & (p > 0))
-    return ranking.cells[order[: int(enough[-1]) + 1 if len(enough) else 0]]
+    p, known = p[order], ranking.known[order]
+    open_p = np.where(np.isnan(known), p, 0.0)
+    n_open = np.maximum(np.cumsum(np.isnan(known)), 1)
+    enough = np.flatnonzero((np.cumsum(open_p) >= precision * n_open) & (open_p > min(precision, 0.5)))
+    n = int(enough[-1]) + 1 if len(enough) else 0
+    listed = np.isnan(known) & ~ranking.unsure[order] & (np.arange(len(p)) < n)
+    return ranking.cells[order[listed | (known == 1)]]
 
 
 def _table(ranking: Ranking, missing: np.ndarray, cells: np.ndarray) -> pd.DataFrame:

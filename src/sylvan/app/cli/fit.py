@@ -7,8 +7,16 @@ import click
 
 import sylvan
 from sylvan._messages import many
-from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options
-from sylvan.app.cli.steps import check_free, fit_model, format_of, make_model, read_training
+from sylvan.app.cli.options import (
+    FILE,
+    command,
+    data_options,
+    decisions_option,
+    force_option,
+    model_options,
+    result_options,
+)
+from sylvan.app.cli.steps import check_free, fit_model, format_of, make_model, read_decided, read_training
 from sylvan.app.cli.terminal import gigabytes, print_json, say
 
 
@@ -21,6 +29,7 @@ sylvan fit flowers.csv -l species --classes -a gcforest -o flowers.sylvan
 """)
 @data_options
 @model_options
+@decisions_option
 @click.option("--out", "-o", type=FILE, required=True, metavar="MODEL", help="The model file, usually NAME.sylvan.")
 @click.option("--report", type=FILE, metavar="PAGE", help="Also write a page about the fit: report.html.")
 @force_option
@@ -31,11 +40,11 @@ def fit(**options: Any) -> None:
     Rows are cases, columns are features and labels. Text columns become categories, missing values may stay. What was
     decided about the columns is stored in the model and done again with new rows.
     """
-    inputs = (options["data"], options["label_file"])
+    inputs = (options["data"], options["label_file"], *options["decisions"])
     check_free(options["force"], options["out"], options["report"], inputs=inputs)
     model = make_model(options)
     table = read_training(options)
-    seconds = fit_model(model, table, options)
+    seconds = fit_model(model, table, options, read_decided(table, options))
     store(model, table, options)
     if options["report"]:
         write_page(model, table, options["report"], seconds=seconds, data=options["data"])

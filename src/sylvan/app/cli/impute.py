@@ -5,9 +5,21 @@ from typing import Any
 import click
 
 import sylvan
+from sylvan.app.cli.choice import Chosen, choose
 from sylvan.app.cli.fit import store, write_page
-from sylvan.app.cli.options import FILE, command, data_options, force_option, model_options, result_options, safe_option
-from sylvan.app.cli.steps import check_free, fit_model, make_model, read_training
+from sylvan.app.cli.options import (
+    FILE,
+    SHARE,
+    command,
+    confidence_option,
+    data_options,
+    decisions_option,
+    force_option,
+    model_options,
+    result_options,
+    safe_option,
+)
+from sylvan.app.cli.steps import check_free, fit_model, make_model, read_decided, read_training
 from sylvan.app.cli.terminal import print_json, say, show, show_table
 
 _NEXT_BEST = 100  # suggestions listed beyond those that go into the table
@@ -16,12 +28,22 @@ _NEXT_BEST = 100  # suggestions listed beyond those that go into the table
 @command("""
 sylvan impute songs.csv -l 'tag_*' -o completed.csv --suggestions list.csv
 sylvan impute songs.csv -l 'tag_*' -o completed.csv --check --report report.html
-sylvan impute songs.csv -l 'tag_*' -o completed.csv --min-proba 0.8
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --decisions audit.csv --precision 0.9
+sylvan impute songs.csv -l 'tag_*' -o completed.csv --min-proba 0.5
 sylvan impute songs.csv -l 'tag_*' -o completed.csv --frequency 0.4-0.8
 sylvan impute features.csv --label-file labels.csv --id song -o completed.csv
 """)
 @data_options
 @model_options
+@decisions_option
+@click.option(
+    "--precision",
+    type=SHARE,
+    metavar="SHARE",
+    help="Suggest as many as possible of which this share is right: certified, if audited decisions show it "
+    "(see: sylvan audit), or else expected.",
+)
+@confidence_option
 @click.option("--out", "-o", type=FILE, required=True, metavar="FILE", help="The completed table: CSV, TSV or Parquet.")
 @click.option("--suggestions", type=FILE, metavar="FILE", help="The list of suggested labels, with probabilities.")
 @click.option("--min-proba", type=click.FloatRange(0, 1), metavar="SHARE", help="Suggest from this probability on.")
@@ -36,12 +58,14 @@ def impute(**options: Any) -> None:
     """Learn from the table DATA, find labels that are probably missing, and write the table with them.
 
     A 1 stays a 1. A 0 means "not recorded" and may become a 1. If label cells are empty, only these can become a 1, and
-    zeros are trusted (--blank zero: empty means 0). All other cells stay as they are. A label is suggested, and becomes
-    a 1, if it is more probably present than absent; algorithms other than auto have thresholds of their own.
-    --min-proba sets the probability, and --max-per-label a limit.
+    zeros are trusted (--blank zero: empty means 0). All other cells stay as they are. What is suggested becomes a 1:
+    cells that are more probably present than absent, and of these the most probable ones, so that 80 % are expected to
+    be right. --precision asks for another share, --min-proba for a probability. What --decisions confirm becomes a 1,
+    and what they reject never does.
     """
+    _check_choice(options)
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
-    inputs = (options["data"], options["label_file"])
+    inputs = (options["data"], options["label_file"], *options["decisions"])
     completed = options["label_file"] or options["data"]
     needed = completed.stat().st_size if completed.is_file() else 0
     check_free(options["force"], *outputs, inputs=inputs, needed=needed)
@@ -51,16 +75,20 @@ def impute(**options: Any) -> None:
     table = read_training(options)
     if table.Y.ndim == 1:
         raise click.UsageError("impute completes labels; classes have none that could be missing. See: sylvan fit")
-    seconds = fit_model(model, table, options)
-    added, listed = _suggestions(model, options)
+    decided = read_decided(table, options)
+    seconds = fit_model(model, table, options, decided)
+    chosen = choose(model, options)
     doubts = sylvan.labels.gaps.doubt_missing_at_random(model)
     recovery = None
     if options["check"]:
         say("Checking: a tenth of the recorded labels is hidden, and the fit repeated ...", options["quiet"])
         limits = {name: options[name] for name in ("min_proba", "max_per_label")}
-        recovery = model.check_recovery(table.X, table.Y, random_state=options["seed"], **limits)
-    doubts += _not_found_again(added, recovery)
-    _write(model, table, added, listed, options)
+        more = {"random_state": options["seed"], "decisions": decided}
+        recovery = model.check_recovery(table.X, table.Y, **more, **limits)
+        doubts += chosen.leave_out(recovery)
+    say(chosen.promise, options["quiet"])
+    listed = _list(model, chosen)
+    _write(model, table, chosen, listed, options)
     if options["report"]:
         write_page(
             model, table, options["report"], seconds=seconds, data=options["data"], suggestions=listed,
@@ -69,44 +97,39 @@ def impute(**options: Any) -> None:
     if options["model"]:
         store(model, table, options, options["model"])
     if options["as_json"]:
-        print_json(_as_json(model, added, doubts, recovery, options))
+        print_json(_as_json(model, chosen, doubts, recovery, options))
     elif not options["quiet"]:
-        _print(model, added, listed, recovery, options)
+        _print(model, chosen, listed, recovery, options)
     for doubt in doubts:
         say(f"Warning: {doubt}")
 
 
-def _suggestions(model: Any, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Return what goes into the table, and the list of suggestions: that and the next best."""
+def _check_choice(options: dict[str, Any]) -> None:
+    """Refuse two ways at once to say what is suggested."""
+    for name in ("min_proba", "max_per_label"):
+        if options["precision"] is not None and options[name] is not None:
+            option = "--" + name.replace("_", "-")
+            raise click.UsageError(f"--precision says which cells are suggested; leave {option} out, or --precision.")
+
+
+def _list(model: Any, chosen: Chosen) -> Any:
+    """Return the list of suggestions: what goes into the table, and the next best."""
     import pandas as pd  # noqa: PLC0415 (heavy)
 
-    added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the model suggests by itself
-    if options["max_per_label"] is not None:
-        added = added[added.groupby("label").cumcount() < options["max_per_label"]]
-    following = model.suggest_labels(top=len(added) + _NEXT_BEST)
-    listed = pd.concat([added.assign(added=1), following.assign(added=0)])
+    following = model.suggest_labels(top=len(chosen.suggested) + _NEXT_BEST)
+    listed = pd.concat([chosen.suggested.assign(written=1), following.assign(written=0)])
+    listed = listed[["row", "label", "probability", "written"]]
     listed = listed.drop_duplicates(["row", "label"]).sort_values("probability", ascending=False, kind="stable")
-    near = (listed["added"] == 1) | ((listed["added"] == 0).cumsum() <= _NEXT_BEST)
-    return added, listed[near].reset_index(drop=True)
+    near = (listed["written"] == 1) | ((listed["written"] == 0).cumsum() <= _NEXT_BEST)
+    return listed[near].reset_index(drop=True).assign(decision="")
 
 
-def _not_found_again(added: Any, recovery: Any) -> list[str]:
-    """Name labels of which many are suggested although the check found nothing of them again."""
-    if recovery is None:
-        return []
-    counts = added["label"].value_counts()
-    lost = recovery[(recovery["hidden"] >= 5) & (recovery["recovered"] == 0) & (recovery["imputed"] > 0)]
-    return [
-        f"{name}: {counts[name]} suggested, but none of {int(line['hidden'])} hidden ones was found: do not trust them."
-        for name, line in lost.iterrows()
-        if counts.get(name, 0) >= 5
-    ]
+def _write(model: Any, table: Any, chosen: Chosen, listed: Any, options: dict[str, Any]) -> None:
+    import pandas as pd  # noqa: PLC0415 (heavy)
 
-
-def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, Any]) -> None:
     tables = sylvan.app.tables
-    at = table.X.index.get_indexer(added["row"])
-    rows = table.source_rows.to_numpy()[at]
+    added = pd.concat([chosen.confirmed, chosen.suggested])
+    rows = table.source_rows.to_numpy()[table.X.index.get_indexer(added["row"])]
     safe = options["safe"]
     tables.write_completed(options["out"], table.source, table.schema.labels, rows, added["label"], safe=bool(safe))
     if options["suggestions"]:
@@ -115,11 +138,13 @@ def _write(model: Any, table: Any, added: Any, listed: Any, options: dict[str, A
             out.write(listed.rename(columns={"row": name}).assign(probability=listed["probability"].round(4)))
 
 
-def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:
-    frequency = model.label_frequency_
+def _as_json(model: Any, chosen: Chosen, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:
+    frequency, added = model.label_frequency_, chosen.suggested
     found: dict[str, Any] = {
-        "completed": str(options["out"]), "added": len(added), "recorded": int(model.labels_.recorded.sum()),
-        "by_label": added["label"].value_counts().to_dict(), "layers": model.n_layers_,
+        "completed": str(options["out"]), "suggested": len(added), "confirmed": len(chosen.confirmed),
+        "expected_right": round(chosen.right, 1), "certified": chosen.certified, "promise": chosen.promise,
+        "recorded": int(model.labels_.recorded.sum()), "by_label": added["label"].value_counts().to_dict(),
+        "summary": model.summary().notes, "layers": model.n_layers_,
         "frequency": None if frequency is None else dict(zip(model.labels_.label_names, frequency.tolist())),
         "warnings": doubts,
     }  # fmt: skip
@@ -129,8 +154,9 @@ def _as_json(model: Any, added: Any, doubts: list[str], recovery: Any, options: 
     return found
 
 
-def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
+def _print(model: Any, chosen: Chosen, listed: Any, recovery: Any, options: dict[str, Any]) -> None:
     labels, frequency = model.labels_, model.labels_.counts.frequency
+    added = chosen.suggested
     counts = added["label"].value_counts()
     heads = ["label", "recorded", "suggested", *([] if frequency is None else ["share recorded\n(estimate)"])]
     heads += ["hidden for\nthe check", "found\nagain"] if recovery is not None else []
@@ -146,13 +172,17 @@ def _print(model: Any, added: Any, listed: Any, recovery: Any, options: dict[str
         _print_recovery(recovery.iloc[-1])
     if not listed.empty:
         best = listed.head(10).itertuples(index=False)
-        lines = ((line.row, line.label, float(line.probability), "yes" if line.added else "no") for line in best)
+        lines = ((line.row, line.label, float(line.probability), "yes" if line.written else "no") for line in best)
         show_table(("row", "label", "probability", "in the table"), lines, "llrl", "The best suggestions")
     if model.impute is None:
         say(f"{options['algorithm']} imputes nothing: labels with a probability above 0.5 are suggested.")
     if frequency is not None and frequency.low is not None:
         say(f"Share recorded: {frequency.reason}.")
-    say(_advice(model, added, labels))
+    if labels.decisions is None:
+        say(_advice(model, added, labels))
+    else:
+        for note in model.summary().notes[-3:]:  # what was decided, and what that says
+            say(note)
     for name in ("out", "suggestions", "report", "model"):
         if options[name]:
             say(f"{'Completed table' if name == 'out' else name.capitalize()}: {options[name]}")

@@ -9,6 +9,7 @@ from sylvan import ALGORITHMS
 from sylvan._messages import did_you_mean
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 def with_examples(command: click.Command, text: str) -> click.Command:
@@ -102,6 +103,13 @@ model_options = several(
                  help="Store recorded labels and row names in the model file, for `sylvan explain MODEL ROW`."),
     click.option("--no-memory-check", is_flag=True, help="Try even if memory seems too small."),
 )  # fmt: skip
+decisions_option = click.option(
+    "--decisions", "-d", type=click.Path(path_type=Path), multiple=True, metavar="FILE",
+    help="What people said of single cells, a CSV file with columns row (or the id), label, decision: confirmed, "
+         "rejected or unsure. May be repeated.",
+)  # fmt: skip
+confidence_option = click.option("--confidence", type=SHARE, default=0.9, show_default="0.9", metavar="SHARE",
+                                 help="How sure a certified list is to be as good as --precision says.")  # fmt: skip
 force_option = click.option("--force", "-f", is_flag=True, help="Replace files that are there.")
 safe_option = click.option(
     "--spreadsheet-safe/--as-is", "safe", default=None,

@@ -158,6 +158,24 @@ def _share(text: str) -> float | tuple[float, float]:
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
+def read_decided(table: Any, options: dict[str, Any]) -> Any:
+    """Return what the files of decisions say, as a table whose rows are called as those of the training table."""
+    import pandas as pd  # noqa: PLC0415 (heavy)
+
+    frames = []
+    for path in options["decisions"]:
+        frame = sylvan.labels.decisions.as_table(path)
+        own = table.schema.id
+        if own is not None and "row" not in frame and own.strip().lower() in frame:
+            frame = frame.rename(columns={own.strip().lower(): "row"})
+        for name in {"row", "label"} & set(frame):
+            frame[name] = sylvan.app.tables.output.without_defence(frame[name])
+        frames.append(frame)
+    if frames and table.Y.ndim == 1:
+        raise click.UsageError("--decisions are about labels that may be missing; classes have none.")
+    return pd.concat(frames, ignore_index=True) if frames else None
+
+
 def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:
     """End before a fit that would not fit into memory."""
     there = None if options["no_memory_check"] else sylvan.app.memory.available_memory()
@@ -169,7 +187,7 @@ def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:
         )
 
 
-def fit_model(model: Any, table: Any, options: dict[str, Any]) -> float:
+def fit_model(model: Any, table: Any, options: dict[str, Any], decided: Any = None) -> float:
     """Fit, with a bar that counts layers on a terminal, and return how many seconds that took."""
     import pandas as pd  # noqa: PLC0415 (heavy)
 
@@ -183,7 +201,7 @@ def fit_model(model: Any, table: Any, options: dict[str, Any]) -> float:
         with counting("layers", model.max_layers, options["quiet"]) as advance:
             model.set_params(callbacks=[lambda event: advance(1, f"score {event.record.score:.3f}")])
             try:
-                model.fit(table.X, table.Y, checkpoint_dir=options["checkpoint"])
+                model.fit(table.X, table.Y, checkpoint_dir=options["checkpoint"], decisions=decided)
             except (ValueError, TypeError) as error:  # of parameters, or of what the table holds
                 raise click.UsageError(str(error)) from error
             finally:

@@ -109,6 +109,11 @@ def spreadsheet_safe(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def without_defence(cells: pd.Series) -> pd.Series:
+    """Return text as it was before `spreadsheet_safe`."""
+    return cells.where(~cells.astype(str).str.match("'[=+\\-@\t\r]"), cells.astype(str).str[1:])
+
+
 def _defused(cells: pd.Series) -> pd.Series:
     texts = cells.astype(object).where(cells.notna(), "").astype(str)
     risky = texts.str.startswith(("=", "+", "-", "@", "\t", "\r")) & pd.to_numeric(texts, errors="coerce").isna()

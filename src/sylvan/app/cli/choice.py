@@ -1,0 +1,76 @@
+"""What `sylvan impute` writes into the table: suggested cells, and those that people confirmed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import sylvan
+from sylvan._messages import many
+
+PRECISION = 0.8  # so much of what is written is expected to be right, if nothing else is asked for
+
+
+@dataclass
+class Chosen:
+    """Cells that go into the table: suggested ones, and those that people confirmed."""
+
+    suggested: Any  # DataFrame of row, label, probability; without decided cells
+    confirmed: Any  # DataFrame of row, label, probability
+    note: str = ""  # what is promised of the suggested ones, if that is more than an expectation
+    certified: bool = False
+
+    @property
+    def right(self) -> float:
+        """How many of the suggested ones are expected to be right."""
+        return float(self.suggested["probability"].sum())
+
+    @property
+    def promise(self) -> str:
+        """What is known of all this before it is written."""
+        n = len(self.suggested)
+        parts = [self.note] if self.note else []
+        if n and not self.certified:
+            right = round(self.right)
+            audited = "" if self.note else "; that was not audited (see: sylvan audit)"
+            parts.append(
+                f"Of {many(n, 'suggestion')}, {right:,} are expected to be right and {n - right:,} wrong{audited}."
+            )
+        if len(self.confirmed):
+            parts.append(f"Written are {many(n, 'suggestion')} and {many(len(self.confirmed), 'confirmed cell')}.")
+        return " ".join(parts) or "Nothing is suggested."
+
+    def leave_out(self, recovery: Any) -> list[str]:
+        """Leave out labels of which a check found nothing again, unless the list is certified; say which."""
+        lost = recovery[(recovery["hidden"] > 0) & (recovery["recovered"] == 0)]
+        counts = self.suggested["label"].value_counts()
+        lost = lost[lost.index.isin(counts.index)]
+        if not self.certified:
+            self.suggested = self.suggested[~self.suggested["label"].isin(lost.index)]
+        done = "they stay, since the list is certified" if self.certified else "they are left out"
+        return [
+            f"{name}: {counts[name]} suggested, but none of {int(line['hidden'])} hidden ones was found: {done}."
+            for name, line in lost.iterrows()
+        ]
+
+
+def choose(model: Any, options: dict[str, Any]) -> Chosen:
+    """Return what goes into the table."""
+    labels, state = model.labels_, model.labels_.state
+    confirmed = sylvan.labels.suggestions.list_cells(
+        state.confirmed, labels.missing, state.since, labels.rows, labels.label_names
+    )
+    if options["precision"] is not None:
+        found = labels.audit().certify(options["precision"], options["confidence"])
+        return Chosen(found.cells[~found.cells["confirmed"]], confirmed, found.note, found.certified)
+    limits = {name: options[name] for name in ("min_proba", "max_per_label")}
+    added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the model suggests by itself
+    if options["min_proba"] is None:
+        added = added[: _n_expected(added["probability"].to_numpy(), PRECISION)]
+    if limits["max_per_label"] is not None:
+        added = added[added.groupby("label").cumcount() < limits["max_per_label"]]
+    return Chosen(added, confirmed)
+
+
+def _n_expected(proba: Any, precision: float) -> int:
+    """Return how many of the most probable cells are expected to be right to this share."""
+    n_enough = [n for n, right in enumerate(proba.cumsum(), 1) if right >= precision * n]
+    return n_enough[-1] if n_enough else 0
