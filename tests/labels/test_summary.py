@@ -262,8 +262,8 @@ def test_what_was_imputed_is_not_called_probable():
     assert strict.summary().notes[-2].endswith(f"; {n} cells are suggested, those that were imputed.")
     fluid = flaforest(8, max_layers=3, threshold=0.2, random_state=0).fit(X, Y).summary()
     assert fluid.notes[-2].endswith(" cells are suggested, those that were imputed.")
-    assert "missing" not in fluid.notes[-1]  # c of labels with imputed ones says nothing of that
-    assert "imputed ones included" in fluid.notes[-2]
+    assert "missing" not in fluid.notes[-2]  # c of labels with imputed ones says nothing of that
+    assert "imputed ones included" in fluid.notes[-3]
     assert fluid.labels["expected"].isna().all()
 
 

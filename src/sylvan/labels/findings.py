@@ -16,7 +16,7 @@ from sylvan.labels.decisions import Decisions, read_decisions
 from sylvan.labels.lists import row_names
 from sylvan.labels.recalibrate import Recalibration
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
-from sylvan.labels.summary import Grown, Summary, describe
+from sylvan.labels.summary import Grown, Summary, about_decisions, describe
 from sylvan.labels.table import TargetForm
 
 
@@ -287,6 +287,13 @@ class Findings:
             None if self.decisions is None else self._audit,
         )  # fmt: skip
         return Summary(notes, pd.DataFrame(columns, index=self._names))
+
+    @property
+    def about_decisions(self) -> list[str]:
+        """What was decided, what is still missing, which of these numbers are audited; nothing without decisions."""
+        if self.decisions is None:
+            return []
+        return about_decisions(self._audit, self.counts, int(self.suggested.sum()), self.suggests_imputed)
 
     @property
     def _names(self) -> pd.Index:

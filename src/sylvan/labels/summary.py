@@ -84,9 +84,14 @@ def describe(
         if grown.calibrated:
             notes.append("Probabilities are those that a label is present, recorded or not.")
     if audit is not None:
-        return [*notes, _decided(audit), _still_missing(audit, counts, n_suggested, imputed), _whose_word(audit)]
+        return [*notes, *about_decisions(audit, counts, n_suggested, imputed)]
     notes.append(_how_many(counts, n_suggested, imputed, grown.reestimated))
     return notes if counts.frequency is None else [*notes, "All numbers are the model's word: none is audited."]
+
+
+def about_decisions(audit: Audit, counts: LabelCounts, n_suggested: int, imputed: bool) -> list[str]:
+    """Say what was decided, what is still missing, and which of these numbers are audited."""
+    return [_decided(audit), _still_missing(audit, counts, n_suggested, imputed), _whose_word(audit)]
 
 
 def _decided(audit: Audit) -> str:

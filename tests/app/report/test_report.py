@@ -50,7 +50,7 @@ def test_summary_has_the_numbers_of_the_model(page, filled, digits, recovery):
     share, missing = known["recorded"].sum() / known["expected"].sum(), (known["expected"] - known["recorded"]).sum()
     assert f"It estimates that {100 * share:.0f} % of all positives were recorded" in text
     assert f"So about {missing:,} positives are probably missing." in text
-    assert f" {missing} positives " in filled.summary().notes[-1]
+    assert f" {missing} positives " in filled.summary().notes[-2]
     assert f"micro AUROC {filled.history_['score'].iloc[filled.n_layers_ - 1]:.3f} (greater is better)" in text
     assert "On test data it reached micro AUROC 0.912, Hamming loss 0.250 and my own 3.000." in text
     total = recovery.loc["all labels"]

@@ -89,7 +89,7 @@ def _draw(found: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _tell(model: Any, found: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Print what decisions say; return it for --json."""
     missing = found.n_missing(options["confidence"])
-    notes = model.summary().notes[-3:]
+    notes = model.labels_.about_decisions
     facts: dict[str, Any] = {"notes": notes, "missing": missing.reset_index().to_dict("records")}
     if options["precision"] is not None:
         certificate = found.certify(options["precision"], options["confidence"])

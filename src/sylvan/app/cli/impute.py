@@ -144,7 +144,7 @@ def _as_json(model: Any, chosen: Chosen, doubts: list[str], recovery: Any, optio
         "completed": str(options["out"]), "suggested": len(added), "confirmed": len(chosen.confirmed),
         "expected_right": round(chosen.right, 1), "certified": chosen.certified, "promise": chosen.promise,
         "recorded": int(model.labels_.recorded.sum()), "by_label": added["label"].value_counts().to_dict(),
-        "summary": model.summary().notes, "layers": model.n_layers_,
+        "decisions": model.labels_.about_decisions, "layers": model.n_layers_,
         "frequency": None if frequency is None else dict(zip(model.labels_.label_names, frequency.tolist())),
         "warnings": doubts,
     }  # fmt: skip
@@ -181,7 +181,7 @@ def _print(model: Any, chosen: Chosen, listed: Any, recovery: Any, options: dict
     if labels.decisions is None:
         say(_advice(model, added, labels))
     else:
-        for note in model.summary().notes[-3:]:  # what was decided, and what that says
+        for note in labels.about_decisions:
             say(note)
     for name in ("out", "suggestions", "report", "model"):
         if options[name]:

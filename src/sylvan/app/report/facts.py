@@ -40,7 +40,8 @@ class Findings:
         # c is estimated anew in each layer, so that it is the share that the last layer learnt from.
         self.reestimates: bool = getattr(impute, "reestimates", False)
         self.reason = "" if known.counts.frequency is None else known.counts.frequency.reason
-        self.n_rows, self.n_candidates = len(known.recorded), int(known.state.candidates.sum())
+        self.n_rows, self.n_candidates = len(known.recorded), int(known.state.open.sum())
+        self.decisions = known.about_decisions
         self.table: pd.DataFrame = model.summary().labels
         self.recorded = self.table["recorded"].to_numpy()
         self.suggested = known.suggested.sum(axis=0)
