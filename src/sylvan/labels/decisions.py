@@ -3,9 +3,12 @@
 Records say that somebody wrote a positive down. Decisions say what is true of a cell. They are never mixed.
 """
 
+import csv
+import gzip
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,9 @@ _WORDS = {
     "rejected": REJECTED, "reject": REJECTED, "no": REJECTED, "n": REJECTED, "0": REJECTED, "0.0": REJECTED,
     "false": REJECTED, "unsure": UNSURE, "?": UNSURE, "cannot tell": UNSURE,
 }  # fmt: skip
-_STRATUM = r"ranks (?P<first>\d+) to (?P<last>\d+), (?P<size>\d+) cells"
+_STRATUM = r"^\s*ranks (?P<first>\d{1,15}) to (?P<last>\d{1,15}), (?P<size>\d{1,15}) cells\s*$"
+_AUDIT = re.compile(r"[0-9a-f]+-(count|scout|list)(-\w+)+")
+_BLANK = frozenset(("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"))  # what programs write for nothing
 
 
 def name_stratum(first: int, last: int, size: int) -> str:
@@ -67,6 +72,11 @@ class Decisions:
         check_array("decision", self.decision, np.int8, shape, -1, 1)
         check_array("chance", self.chance, float, shape, 0.0, 1.0, nan=True)
         require(len(self.audit) == len(self.row), "There are other audits than decisions.")
+        drawn, names = self.audited, np.array([_AUDIT.fullmatch(name) is not None for name in self.audit], bool)
+        require((self.chance[drawn] > 0).all() and (names == drawn).all(), "Drawn cells have a chance and an audit.")
+        nested = (self.first >= 1) & (self.size >= 1) & (self.size <= self.last - self.first + 1)
+        require(nested[drawn].all(), "Cells were drawn from ranks that are none.")
+        require(0 <= self.n_agree <= self.n_twice <= len(self.row), "There are other numbers of decisions.")
 
     def __len__(self) -> int:
         return len(self.row)
@@ -75,6 +85,15 @@ class Decisions:
     def audited(self) -> np.ndarray:
         """Which of them were drawn at random."""
         return ~np.isnan(self.chance)
+
+    def of_rows(self, used: np.ndarray | None) -> "Decisions":
+        """Return those about some rows, (n,) bool; None: about all."""
+        if used is None or used[self.row].all():
+            return self
+        kept = used[self.row]
+        names = ("row", "label", "decision", "chance", "first", "last", "size")
+        audits = [name for name, is_kept in zip(self.audit, kept) if is_kept]
+        return replace(self, **{name: getattr(self, name)[kept] for name in names}, audit=audits)
 
     def marks(self, shape: tuple[int, ...]) -> np.ndarray:
         """Return (n, n_labels) int8: 1 confirmed, -1 rejected, 0 everything else."""
@@ -96,16 +115,36 @@ def as_table(decisions: Any) -> pd.DataFrame:
             raise DecisionError("decisions is an empty list; leave it out if nobody has decided anything.")
         return pd.concat([as_table(each) for each in decisions], ignore_index=True)
     if isinstance(decisions, (str, os.PathLike)):
-        path = Path(decisions)
-        separator = "\t" if path.suffix.lower() in (".tsv", ".tab") else None
-        try:
-            table = pd.read_csv(path, dtype=str, sep=separator, engine="python", encoding="utf-8-sig")
-        except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-            raise DecisionError(f"{path} cannot be read as a table of decisions: {error}") from None
-        return table.rename(columns=lambda name: str(name).strip().lower())
+        return _read_file(Path(decisions))
     if isinstance(decisions, pd.DataFrame):
         return decisions.reset_index(drop=True)
     raise TypeError(f"decisions must be a DataFrame, the path of a CSV file or a list of these, got {decisions!r}.")
+
+
+def _read_file(path: Path) -> pd.DataFrame:
+    """Read a text file, all cells as text; what is between them is what its first line has most of."""
+    try:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        if "\0" in text:
+            raise ValueError("it is no text")
+        head = text.lstrip().partition("\n")[0]
+        lines = list(csv.reader(text.splitlines(keepends=True), delimiter=max("\t;,|", key=head.count), strict=True))
+    except UnicodeDecodeError:
+        raise DecisionError(f"{path} cannot be read: it is no text in UTF-8. Save it as CSV in UTF-8.") from None
+    except (OSError, EOFError, ValueError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DecisionError(f"{path} cannot be read as a table of decisions: {why}.") from None
+    lines = [line for line in lines if any(cell.strip() for cell in line)]
+    if not lines:
+        raise DecisionError(f"{path} is empty; decisions need the columns row, label and decision.")
+    heads = [head.strip().lower() for head in lines[0]]
+    for line in lines[1:]:
+        if any(cell.strip() for cell in line[len(heads) :]):
+            raise DecisionError(f"{path} has a line of more cells than columns: {some(line, 10)}.")
+    cells = [[*line, *[""] * len(heads)][: len(heads)] for line in lines[1:]]
+    return pd.DataFrame(cells, columns=pd.Index(heads, dtype=object), dtype=object)
 
 
 def read_decisions(
@@ -114,7 +153,8 @@ def read_decisions(
     """Read decisions about the cells of a table, and merge what several people said.
 
     A cell of which the majority says the same is decided so, and one with equally many voices for and against is
-    unsure; "unsure" has no vote. If somebody decided a cell twice, the later decision counts, by the column `when`.
+    unsure; "unsure" has no vote. If somebody decided a cell twice, the later decision counts, by the column `when`;
+    the same decision twice is one.
     Lines without a decision are left out: they wait to be answered.
 
     Parameters
@@ -130,48 +170,92 @@ def read_decisions(
         if column not in table.columns:
             hint = did_you_mean(column, table.columns, f"; it has {some(list(table.columns), 10)}.")
             raise DecisionError(f"Decisions need the column {column!r}{hint}")
-    table = table.reindex(columns=list(COLUMNS))
-    voice = table["decision"].map(_voice)
-    odd = voice.isna() & ~table["decision"].map(_blank)
-    if odd.any():
-        line = int(np.argmax(odd.to_numpy()))
+    for column in COLUMNS:
+        if (table.columns == column).sum() > 1:
+            raise DecisionError(f"Decisions have two columns {column!r}.")
+    table = table.reindex(columns=list(COLUMNS)).astype(object)
+    voice = table["decision"].map(_voice).astype(float)
+    odd = np.flatnonzero(voice.isna() & ~table["decision"].map(_blank).astype(bool))
+    if len(odd):
+        line = table.iloc[odd[0]]
         raise DecisionError(
-            f"Line {line + 1} of the decisions says {table['decision'].iloc[line]!r}; a decision is "
+            f"{_cell(line['row'], line['label'])} has the decision {_plain(line['decision'])!r}; a decision is "
             "'confirmed', 'rejected' or 'unsure'."
         )
-    table, voice = table[voice.notna()], voice[voice.notna()].astype(int)
+    table, voice = table[voice.notna()], voice[voice.notna()]
     row = _positions(table["row"], rows, "row")
     label = _positions(table["label"], pd.Index(list(labels), dtype=object, tupleize_cols=False), "label")
     _check_cells(table, voice, row, label, recorded, candidates)
-    lines = pd.DataFrame({"cell": row * len(labels) + label, "voice": voice.to_numpy()} | _draws(table) | {
-        "who": table["who"].map(lambda who: "" if _blank(who) else str(who)).to_numpy(),
+    lines = pd.DataFrame({"cell": row * len(labels) + label, "voice": voice.to_numpy(int)} | _draws(table) | {
+        "who": ["" if pd.api.types.is_scalar(who) and pd.isna(who) else str(who).strip() for who in table["who"]],
         "when": pd.to_datetime(table["when"], errors="coerce", utc=True, format="mixed").to_numpy(),
     })  # fmt: skip
     return _merge(_latest(lines, rows, labels), len(labels))
 
 
 def _blank(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value)) or value is pd.NA or str(value).strip() == ""
+    missing = value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value))
+    return missing or str(value).strip() in _BLANK
+
+
+def _texts(values: pd.Series) -> pd.Series:
+    """Return cells as text without blanks around it."""
+    return pd.Series(["" if _blank(value) else str(value).strip() for value in values], values.index, dtype=object)
 
 
 def _voice(value: Any) -> float:
     return np.nan if _blank(value) else _WORDS.get(str(value).strip().lower(), np.nan)
 
 
+def _plain(name: Any) -> Any:
+    """Return a name as messages show it."""
+    if isinstance(name, tuple):
+        return tuple(_plain(part) for part in name)
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def _cell(row: Any, label: Any) -> str:
+    return f"Row {_plain(row)!r}, label {_plain(label)!r}"
+
+
 def _positions(names: pd.Series, known: pd.Index, what: str) -> np.ndarray:
     """Find rows and labels by their names; names that a file turned into text are found, too."""
-    at = known.get_indexer(pd.Index(names, dtype=object, tupleize_cols=False))
+    if not known.is_unique:
+        twice = _plain(known[known.duplicated()][0])
+        raise DecisionError(f"There are two {what}s {twice!r}, and decisions cannot tell them apart.")
+    at = _exactly(known).get_indexer(pd.Index(names, dtype=object, tupleize_cols=False))
     if (at < 0).any():
+        texts = [_as_text(name) for name in names]
         text = pd.Index([str(name) for name in known], dtype=object)
-        if text.is_unique:
-            again = text.get_indexer(pd.Index([_as_text(name) for name in names], dtype=object))
-            at = np.where(at < 0, again, at)
+        if isinstance(known, (pd.DatetimeIndex, pd.TimedeltaIndex)):
+            again = known.get_indexer(_as_times(texts, known))
+        elif text.is_unique:
+            again = text.get_indexer(pd.Index(texts, dtype=object))
+        else:
+            again = at
+        at = np.where(at < 0, again, at)
     if (at < 0).any():
-        absent = list(dict.fromkeys(names[at < 0].tolist()))
-        hint = did_you_mean(absent[0], known[:10_000], f"; there are {some(list(known[:6]), 5)}.")
-        count = many(len(absent), what)
-        raise DecisionError(f"Decisions name {count} that the table does not have: {some(absent)}{hint}")
+        absent = list(dict.fromkeys(map(_plain, names[at < 0])))
+        near = did_you_mean(absent[0], known[:10_000])
+        there = f"; there are {some(list(map(_plain, known)))}."
+        raise DecisionError(
+            f"Decisions name {many(len(absent), what)} that the table does not have: {some(absent)}"
+            f"{there if near == '.' else near}"
+        )
     return at.astype(np.int64)
+
+
+def _exactly(known: pd.Index) -> pd.Index:
+    """Return an index that takes no text for a time: pandas would guess which number is the month."""
+    return known.astype(object) if isinstance(known, (pd.DatetimeIndex, pd.TimedeltaIndex)) else known
+
+
+def _as_times(texts: list[str], known: pd.Index) -> pd.Index:
+    """Return what files have instead of times, as times: 2024-01-31 is midnight."""
+    if isinstance(known, pd.DatetimeIndex):
+        times = pd.to_datetime(pd.Index(texts), errors="coerce", format="ISO8601", utc=known.tz is not None)
+        return times if known.tz is None else times.tz_convert(known.tz)
+    return pd.Index(pd.to_timedelta(texts, errors="coerce"))
 
 
 def _as_text(name: Any) -> str:
@@ -194,62 +278,73 @@ def _check_cells(
             )
         raise DecisionError(
             f"{many(there.sum(), 'decision is', 'decisions are')} about cells that are recorded already, the first: "
-            f"row {line['row']!r}, label {line['label']!r}. {advice}"
+            f"row {_plain(line['row'])!r}, label {_plain(line['label'])!r}. {advice}"
         )
     absent = ~candidates[row, label]
     if absent.any():
         line = table.iloc[int(np.argmax(absent))]
         raise DecisionError(
             f"{many(absent.sum(), 'decision is', 'decisions are')} about cells that the table says are absent, the "
-            f"first: row {line['row']!r}, label {line['label']!r}. Take these lines out, or say that zeros are "
-            "unrecorded (zeros='unrecorded')."
+            f"first: row {_plain(line['row'])!r}, label {_plain(line['label'])!r}. Take these lines out, or say that "
+            "zeros are unrecorded (zeros='unrecorded')."
         )
 
 
 def _draws(table: pd.DataFrame) -> dict[str, Any]:
     """Return chances, ranks, sizes and names of audits; refuse audited cells without them."""
-    how = table["how"].map(lambda value: "" if _blank(value) else str(value).strip().lower())
-    chance = pd.to_numeric(table["chance"].map(lambda value: np.nan if _blank(value) else value), errors="coerce")
+    how = _texts(table["how"]).str.lower()
+    said = _texts(table["chance"])
+    chance = pd.to_numeric(said.str.replace(",", "."), errors="coerce").astype(float)  # 0,05 in some spreadsheets
     known = {"audited", "reviewed", ""}
     if not set(how) <= known:
         raise DecisionError(f"The column 'how' says 'audited' or 'reviewed', not {sorted(set(how) - known)[0]!r}.")
-    audited = (how == "audited") | ((how == "") & chance.notna())
+    audited = (how == "audited") | ((how == "") & (said != ""))
     wrong = audited & ~((chance > 0) & (chance <= 1))
     if wrong.any():
         line: Any = table[wrong].iloc[0]
+        its = f"is {_plain(line['chance'])!r}: it must be" if said[wrong].iloc[0] else "is missing: it is a number"
         raise DecisionError(
-            f"Row {line['row']!r}, label {line['label']!r} is called audited, but its chance of being drawn is "
-            f"{line['chance']!r}: it must be greater than 0 and at most 1, as plan_audit wrote it. If the cell was "
-            "picked, say how='reviewed'."
+            f"{_cell(line['row'], line['label'])} is called audited, but its chance of being drawn {its} greater than "
+            "0 and at most 1, as plan_audit wrote it. If the cell was picked, say how='reviewed'."
         )
-    ranks = table["stratum"].map(lambda value: "" if _blank(value) else str(value)).str.extract(_STRATUM)
-    lost = audited & ranks.isna().any(axis=1)
+    ranks, names = _texts(table["stratum"]).str.extract(_STRATUM), _texts(table["audit"])
+    lost = audited & (ranks.isna().any(axis=1) | (names == ""))
     if lost.any():
         raise DecisionError(
             "Audited cells need the columns 'stratum' and 'audit' as plan_audit wrote them; "
             f"{many(lost.sum(), 'line has', 'lines have')} none."
         )
-    names = table["audit"].map(lambda value: "" if _blank(value) else str(value).strip()).where(audited, "")
-    numbers = {name: ranks[name].where(audited, "0").astype("int64").to_numpy() for name in ranks.columns}
-    return {"chance": chance.where(audited).to_numpy(dtype=float), **numbers, "audit": names.tolist()}
+    numbers = {name: ranks[name].where(audited, "0").astype("int64") for name in ranks.columns}
+    fits = (numbers["first"] >= 1) & numbers["size"].between(1, numbers["last"] - numbers["first"] + 1)
+    if (audited & ~fits).any():
+        found = table["stratum"][audited & ~fits].iloc[0]
+        raise DecisionError(f"{found!r} is no stratum; keep the column 'stratum' as plan_audit wrote it.")
+    odd = audited & ~names.map(lambda name: _AUDIT.fullmatch(name) is not None).astype(bool)
+    if odd.any():
+        raise DecisionError(
+            f"{names[odd].iloc[0]!r} is no audit's name; keep the column 'audit' as plan_audit wrote it."
+        )
+    ranked = {name: values.to_numpy() for name, values in numbers.items()}
+    return {"chance": chance.where(audited).to_numpy(), **ranked, "audit": names.where(audited, "").tolist()}
 
 
 def _latest(lines: pd.DataFrame, rows: pd.Index, labels: Sequence[Any]) -> pd.DataFrame:
     """Keep the last decision of each person about a cell; refuse two that cannot be ordered."""
-    twice = lines.duplicated(["cell", "who"], keep=False)
-    if not twice.any():
+    if not lines.duplicated(["cell", "who"]).any():
         return lines
-    unclear = lines[twice & (lines["when"].isna() | lines.duplicated(["cell", "who", "when"], keep=False))]
+    drawn = lines[lines["chance"].notna()].sort_values("audit").drop_duplicates("cell").set_index("cell")
+    kept = lines.sort_values("when", kind="stable").drop_duplicates(["cell", "who", "voice"], keep="last")
+    twice = kept.duplicated(["cell", "who"], keep=False)
+    unclear = kept[twice & (kept["when"].isna() | kept.duplicated(["cell", "who", "when"], keep=False))]
     if len(unclear):
         row, label = divmod(int(unclear["cell"].iloc[0]), len(labels))
         who = unclear["who"].iloc[0]
         raise DecisionError(
-            f"Row {rows[row]!r}, label {labels[label]!r} is decided twice{f' by {who}' if who else ''}. Keep one of "
-            "the lines; or say in the columns 'who' and 'when' who decided, and when: then the later one counts."
+            f"{_cell(rows[row], labels[label])} is decided twice{f' by {who}' if who else ''}, and not the same. Keep "
+            "one of the lines; or say in the columns 'who' and 'when' who decided, and when: then the later one counts."
         )
-    kept = lines.sort_values("when", kind="stable").drop_duplicates(["cell", "who"], keep="last").sort_index()
-    drawn = lines[lines["chance"].notna()].drop_duplicates("cell").set_index("cell")  # how it was chosen stays
-    for name in ("chance", "first", "last", "size", "audit"):
+    kept = kept.drop_duplicates(["cell", "who"], keep="last").sort_index()
+    for name in ("chance", "first", "last", "size", "audit"):  # how it was chosen stays
         kept[name] = kept["cell"].map(drawn[name]).where(kept["cell"].isin(drawn.index), kept[name])
     return kept
 
@@ -259,8 +354,8 @@ def _merge(lines: pd.DataFrame, n_labels: int) -> Decisions:
     voted = lines[lines["voice"] != UNSURE]
     votes = voted.groupby("cell")["voice"].agg(["sum", "size"])
     several = votes[votes["size"] > 1]
-    lines = lines.assign(drawn=lines["chance"].notna()).sort_values("drawn", ascending=False, kind="stable")
-    cells = lines.drop_duplicates("cell").sort_index()
+    lines = lines.assign(picked=lines["chance"].isna()).sort_values(["cell", "picked", "audit"], kind="stable")
+    cells = lines.drop_duplicates("cell")
     total = np.sign(votes["sum"]).reindex(cells["cell"]).fillna(0).to_numpy()
     cell = cells["cell"].to_numpy(np.int64)
     first, last, size = (cells[name].to_numpy(np.int64) for name in ("first", "last", "size"))
