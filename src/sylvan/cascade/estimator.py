@@ -381,7 +381,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         if not form.has_labels:
             raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
         weak.targets.check_labels(form)
-        decided = weak.decide(decisions).decided
+        decided = weak.decide(decisions, form.label_names).decided
         check_same_order(X, weak.targets.index)
         probas = self._ask(X)
         check_rows(probas.shape[1], weak.targets.n_rows)
@@ -422,8 +422,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         -------
         DataFrame, a line for each label and one for all
             hidden: positives that were hidden; recovered: of them, imputed; recall: their share; imputed: all imputed
-            cells; candidates: cells that were not recorded; median_rank: of the hidden among the candidates by
-            probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
+            cells; candidates: cells that were neither recorded nor decided; median_rank: of the hidden among the
+            candidates by probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
         """
         weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros).decide(decisions)
         drawn = check_random_state(self.random_state if random_state is None else random_state)
@@ -431,8 +431,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         hidden = hide_some(weak.recorded, rate, drawn) & weak.candidates.any()
         masked = weak._replace(recorded=weak.recorded & ~hidden, candidates=weak.candidates | hidden)
         found = clone(self)._fit(X, masked, **fit_params).labels_  # noqa: SLF001 (the same class)
-        suggested = found.chosen(min_proba, max_per_label) & masked.candidates
-        return report_recovery(hidden, masked.candidates, suggested, found.missing, found.label_names)
+        asked = masked.candidates if weak.decided is None else masked.candidates & (weak.decided == 0)
+        suggested = found.chosen(min_proba, max_per_label) & asked
+        return report_recovery(hidden, asked, suggested, found.missing, found.label_names)
 
     def save(self, path: str | os.PathLike[str], *, findings: bool = False) -> Path:
         """Store the model in one file, from which `sylvan.load` makes it again; see `sylvan.io.save`.

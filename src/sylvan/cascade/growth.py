@@ -320,7 +320,7 @@ def make_findings(
         missing = decider.missing(present)
     findings = Findings(
         form=decider.form,
-        state=last.after.of_all_rows(used, weak.recorded, weak.candidates),
+        state=last.after.of_all_rows(used, weak.recorded, weak.candidates, weak.decided),
         proba=last.proba,
         present=present,
         missing=missing,

@@ -138,11 +138,18 @@ class Findings:
         if self.decisions is not None:
             check_proba("uncorrected", self.uncorrected, shape)
             decided = self.decisions
-            require(bool((decided.row < n).all() and (decided.label < n_labels).all()), "Decisions name other cells.")
+            there = bool((decided.row < n).all() and (decided.label < n_labels).all())
+            require(there and self.state.candidates[decided.row, decided.label].all(), "Decisions name other cells.")
+            require(len(set(zip(decided.row, decided.label))) == len(decided), "A cell is decided twice.")
+        none = np.zeros(shape, np.int8)
+        said = none if self.decisions is None else self.decisions.marks(shape)
+        known = none if self.state.decided is None else self.state.decided
+        require(np.array_equal(said, known), "Cells are decided otherwise.")
 
     def __post_init__(self) -> None:
-        for values in (self.proba, self.present, self.missing, self.thresholds):
-            values.flags.writeable = False
+        for values in (self.proba, self.present, self.missing, self.thresholds, self.uncorrected):
+            if values is not None:
+                values.flags.writeable = False
 
     @property
     def label_names(self) -> list[Any]:
@@ -208,7 +215,8 @@ class Findings:
     def _count(self, decisions: Decisions | None) -> Audit:
         before = self.missing if self.uncorrected is None else self.uncorrected
         may_miss = self.state.candidates if self.used is None else self.state.candidates & self.used[:, None]
-        return Audit(before, may_miss, decisions, self.rows, self.label_names, self.recorded.sum(axis=0))
+        decisions = None if decisions is None else decisions.of_rows(self.used)
+        return Audit(before, may_miss, decisions, self.rows, self.label_names, self.counts.n_recorded)
 
     @cached_property
     def _audit(self) -> Audit:

@@ -173,16 +173,14 @@ class LabelState:
             self, current=self.recorded | imputed, since=since, active=self.active & active, layer=layer, **estimates
         )
 
-    def of_all_rows(self, used: np.ndarray | None, recorded: np.ndarray, candidates: np.ndarray) -> "LabelState":
-        """Return the state of these rows among all: the others stay as they were recorded."""
+    def of_all_rows(
+        self, used: np.ndarray | None, recorded: np.ndarray, candidates: np.ndarray, decided: np.ndarray | None = None
+    ) -> "LabelState":
+        """Return the state of these rows among all: the others stay as they were recorded, and decided."""
         if used is None:
             return self
         current, since = recorded.copy(), np.zeros(recorded.shape, np.int16)
         current[used], since[used] = self.current, self.since
-        decided = self.decided
-        if decided is not None:
-            decided = np.zeros(recorded.shape, np.int8)
-            decided[used] = self.decided
         return replace(self, recorded=recorded, current=current, candidates=candidates, since=since, decided=decided)
 
     def estimated(self, estimator: Any, *, X: Any = None, **given: Any) -> "LabelState":

@@ -269,14 +269,15 @@ class WeakLabels(NamedTuple):
     candidates: np.ndarray  # (n, n_labels) bool, cells that may be positive although they are not recorded
     decisions: Decisions | None = None  # what people said of cells
 
-    def decide(self, decisions: Any) -> "WeakLabels":
-        """Return the labels with what people said of their cells, checked."""
+    def decide(self, decisions: Any, labels: Any = None) -> "WeakLabels":
+        """Return the labels with what people said of their cells, checked; `labels` are their names if Y has none."""
         if decisions is None:
             return self
         if not self.targets.form.has_labels:
             raise ValueError("Decisions are about labels that may be missing; a y of classes has none.")
         rows = row_names(self.targets.index, self.targets.n_rows)
-        names = self.targets.form.label_names
+        form = self.targets.form
+        names = form.label_names if labels is None or form.names is not None else labels
         return self._replace(decisions=read_decisions(decisions, rows, names, self.recorded, self.candidates))
 
     @property
