@@ -16,7 +16,7 @@ import sylvan
 from sylvan._files import check_target
 from sylvan._messages import did_you_mean, once_each
 from sylvan.app.cli.terminal import counting, gigabytes, in_options, say
-from sylvan.exceptions import TableError
+from sylvan.exceptions import DecisionError, TableError
 
 
 def check_free(force: bool, *paths: Path | None, inputs: Sequence[Path | None] = (), needed: int = 0) -> None:
@@ -164,12 +164,17 @@ def read_decided(table: Any, options: dict[str, Any]) -> Any:
 
     frames = []
     for path in options["decisions"]:
-        frame = sylvan.labels.decisions.as_table(path)
+        try:
+            frame = sylvan.labels.decisions.as_table(path)
+        except DecisionError as error:
+            raise click.UsageError(str(error)) from error
         own = table.schema.id
         if own is not None and "row" not in frame and own.strip().lower() in frame:
             frame = frame.rename(columns={own.strip().lower(): "row"})
-        for name in {"row", "label"} & set(frame):
-            frame[name] = sylvan.app.tables.output.without_defence(frame[name])
+        names = {} if table.Y.ndim == 1 else {"row": table.X.index, "label": table.Y.columns}
+        for name in names.keys() & set(frame):  # as `spreadsheet_safe` wrote them
+            bare = sylvan.app.tables.output.without_defence(frame[name])
+            frame[name] = frame[name].where(frame[name].isin(names[name]), bare)
         frames.append(frame)
     if frames and table.Y.ndim == 1:
         raise click.UsageError("--decisions are about labels that may be missing; classes have none.")
