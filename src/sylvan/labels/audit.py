@@ -9,17 +9,25 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logit
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from sylvan._validation import check_integer, check_number
 from sylvan.labels.certify import Certificate, make_certificate, precision_of
-from sylvan.labels.decisions import COLUMNS, CONFIRMED, REJECTED, Decisions, name_stratum, no_decisions, read_decisions
+from sylvan.labels.decisions import (
+    COLUMNS,
+    CONFIRMED,
+    REJECTED,
+    UNSURE,
+    Decisions,
+    name_stratum,
+    no_decisions,
+    read_decisions,
+)  # fmt: skip
 from sylvan.labels.design import Stratum, counting_strata, draw_cells, scouting_strata
 from sylvan.labels.lists import row_names
 from sylvan.labels.promise import promising_length, risk_of
-from sylvan.labels.ranking import Drawn, Ranking
+from sylvan.labels.ranking import Drawn, Ranking, Ranks
 from sylvan.labels.recalibrate import Recalibration
 from sylvan.labels.state import Frequency
 from sylvan.labels.suggestions import ALL
@@ -28,7 +36,19 @@ from sylvan.labels.table import read_labels
 _DRAWN_TO_CURVE = 3.0  # cells that the curve counts for in the variance of a stratum: five drawn ones show little
 _WIDER = 1.08  # variances of strata are estimated, too
 _LEAST_VARIANCE = 0.1  # a stratum in which nothing was found may still hold so many in all that were drawn
+_MOST_LOG = 20.0  # intervals without an audit are not wider
 _FEWEST_SCOUTED = 100  # ranks that a scouting draw covers at least
+
+
+def score_interval(found: float, dispersion: float, z: float) -> tuple[float, float]:
+    """Return the numbers from which `found` is less than z standard deviations away, if variances grow with numbers.
+
+    `dispersion` is the variance for each one found. Like the interval on a logarithmic scale where many were found, and
+    near the "rule of three" where none was.
+    """
+    middle = found + z * z * dispersion / 2.0
+    half = z * np.sqrt(dispersion * found + (z * dispersion / 2.0) ** 2)
+    return float(max(middle - half, 0.0)), float(middle + half)
 
 
 class Audit:
@@ -95,6 +115,12 @@ class Audit:
         read = None if decisions is None else read_decisions(decisions, rows, names, there, open_cells)
         return cls(proba, open_cells, read, rows, names, there.sum(axis=0))
 
+    def after(self, decisions: Decisions | None) -> "Audit":
+        """Return what other decisions say about the same cells; their order is kept, which takes longest to find."""
+        audit = Audit(self.proba, self.candidates, decisions, self.ranking.rows, self.labels, self.n_recorded)
+        audit.ranking.keep_order(self.ranking)
+        return audit
+
     # -- what to look at ---------------------------------------------------------------------------------------------
 
     def plan(
@@ -120,24 +146,26 @@ class Audit:
             probability, so that nobody answers by it.
         """
         n, ranking = check_integer("n", n, 1), self.ranking
-        known, proba = ~np.isnan(ranking.known), ranking.sorted_proba()
-        if known.all():
-            raise ValueError("There is no cell left to look at: every cell that may be missing is decided.")
+        open_ranks, proba = ranking.open_ranks(), ranking.sorted_proba()
+        if not len(open_ranks):
+            raise ValueError("There is no cell left to look at: people were asked about all that may be missing.")
         if precision is None:
-            kind, strata = "count", counting_strata(proba, n)
+            kind, strata = "count", counting_strata(proba, open_ranks, n)
         else:
             check_number("precision", precision, 0.0, 1.0, open_low=True)
             check_number("confidence", confidence, 0.0, 1.0)
             most = int(min(len(proba), max(_FEWEST_SCOUTED, 2.0 * proba.sum())))
+            most = max(most, int(open_ranks[: 2 * n][-1]) + 1)
             kind, strata = "scout", scouting_strata(most, n)
             if any(audit.same for audit in ranking.audits):
                 kind, strata = "list", [Stratum(0, self._promising(n, precision, confidence, proba[:most]))]
         seed = check_random_state(random_state).randint(2**31 - 1)
-        drawn = draw_cells(strata, np.flatnonzero(~known), n, np.random.default_rng(seed))
+        drawn = draw_cells(strata, open_ranks, n, np.random.default_rng(seed))
         order = np.random.default_rng(seed + 1).permutation(len(drawn.rank))
         cells = ranking.frame(ranking.cells[drawn.rank[order]])
         strata_of = [name_stratum(*stratum) for stratum in drawn.stratum[order]]
-        how = {"how": "audited", "chance": drawn.chance[order], "stratum": strata_of, "audit": ranking.next_name(kind)}
+        audit = ranking.name_next(kind, drawn.rank)
+        how = {"how": "audited", "chance": drawn.chance[order], "stratum": strata_of, "audit": audit}
         return pd.DataFrame(cells | how, columns=list(COLUMNS)).fillna({"decision": "", "who": "", "when": ""})
 
     def _promising(self, n: int, precision: float, confidence: float, proba: np.ndarray) -> int:
@@ -149,7 +177,7 @@ class Audit:
         at = curve.intercept + curve.offsets[0]
         doubts = np.column_stack([away[:, 0] - away[:, 1] * at / curve.slope, away[:, 1] / curve.slope])
         look = sum(audit.same and audit.kind != "scout" for audit in self.ranking.audits)
-        stated, known = curve.transform(proba[:, None])[:, 0], self.ranking.known[: len(proba)]
+        stated, known = curve.transform(proba[:, None])[:, 0], self.ranking.known(len(proba))
         return promising_length(stated, known, doubts, n, precision, risk_of(look, False, confidence))
 
     def next_cells(self, n: int = 20) -> pd.DataFrame:
@@ -159,10 +187,10 @@ class Audit:
         how much an answer would narrow the number of missing labels. The second, what a look teaches about other cells,
         is shared among the cells of a label, so that labels nobody has looked at come early.
         """
-        asked = np.zeros(self.proba.shape, bool)
-        asked[self.decisions.row, self.decisions.label] = True
-        cells = self.ranking.cells[~asked.ravel()[self.ranking.cells]]
-        cells = cells[: max(20 * check_integer("n", n, 1), 5000)]
+        most = max(20 * check_integer("n", n, 1), 5000)
+        cells = self.ranking.cells[: most + len(self.decisions)]
+        asked = self.ranking.rank
+        cells = np.delete(cells, asked[(asked >= 0) & (asked < len(cells))])[:most]
         label = cells % len(self.labels)
         p = self.missing.ravel()[cells]
         taught = self.recalibration.information(self.proba.ravel()[cells], label, self._moves)
@@ -208,11 +236,15 @@ class Audit:
         return self.candidates & (self.decisions.marks(self.proba.shape) == 0)
 
     @cached_property
+    def _sums(self) -> np.ndarray:
+        """Sums by label over undecided cells: of p, of v = p (1 - p), and of v logit p."""
+        return self.recalibration.sums(self.proba, self._undecided)
+
+    @cached_property
     def _moves(self) -> np.ndarray:
         """How the number of missing labels moves with the numbers of the recalibration."""
-        v = np.where(self._undecided, self.missing * (1.0 - self.missing), 0.0)
-        z = logit(np.clip(self.proba, 1e-6, 1.0 - 1e-6))
-        return np.concatenate([[v.sum(), (v * z).sum()], v.sum(axis=0)])
+        _, v, vz = self._sums
+        return np.concatenate([[v.sum(), vz.sum()], v])
 
     @property
     def is_audited(self) -> bool:
@@ -222,34 +254,29 @@ class Audit:
     def _total(self, confidence: float) -> tuple[float, float, float]:
         """Return the number of present cells that are not recorded, and its interval, from audits drawn to count."""
         z = norm.ppf(0.5 + confidence / 2.0)
-        n_confirmed = int((self.decisions.decision == CONFIRMED).sum())
-        values, variances = [], []
-        for audit in self.ranking.audits:
-            if audit.kind == "count" and len(audit.answers):
-                value, variance = self._stratified(audit)
-                values.append(value)
-                variances.append(variance)
-        if not values:
-            number = self.recalibration.numbers(self.proba, self._undecided)[0]
-            total, spread = float(number.sum()), self._model_sd
-            factor = np.exp(z * spread / max(total, 0.5))
-            return n_confirmed + total, n_confirmed + total / factor, n_confirmed + total * factor
-        weights = 1.0 / np.maximum(variances, 1e-9)
-        total = float(np.average(values, weights=weights))
-        spread = float(np.sqrt(1.0 / weights.sum()))
-        factor = np.exp(z * spread / max(total, 0.5))
-        total = max(total, n_confirmed)
-        most = int(self.candidates.sum()) - int((self.decisions.decision == REJECTED).sum())
-        return total, max(total / factor, n_confirmed), min(max(total, 0.5) * factor, most)
+        said = self.decisions.decision
+        n_confirmed = int((said == CONFIRMED).sum())
+        most = int(self.candidates.sum()) - int((said == REJECTED).sum())
+        counts = [audit for audit in self.ranking.audits if audit.kind == "count" and len(audit.answers)]
+        if not counts:
+            total = float(self._sums[0].sum())
+            factor = np.exp(min(z * self._model_sd / max(total, 0.5), _MOST_LOG))
+            return n_confirmed + total, n_confirmed + total / factor, min(n_confirmed + max(total, 0.5) * factor, most)
+        shares = np.array([len(audit.answers) for audit in counts]) / sum(len(audit.answers) for audit in counts)
+        before, found, smooth, variance = np.array([self._stratified(audit) for audit in counts]).T
+        low, high = score_interval(shares @ found, float(shares**2 @ variance / (shares @ smooth)), z)
+        ends = np.array([shares @ found, low, high]) + shares @ before
+        total, low, high = np.clip(ends, n_confirmed, most).tolist()
+        return total, low, high
 
     @cached_property
     def _model_sd(self) -> float:
         moves = self._moves
-        own = np.where(self._undecided, self.missing * (1.0 - self.missing), 0.0).sum()
-        return float(np.sqrt(moves @ self.recalibration.covariance @ moves + own))
+        return float(np.sqrt(moves @ self.recalibration.covariance @ moves + self._sums[1].sum()))
 
-    def _stratified(self, audit: Drawn) -> tuple[float, float]:
-        """Return the stratified sum of an audit with its variance; that of each stratum is drawn to a smooth curve.
+    def _stratified(self, audit: Drawn) -> tuple[float, float, float, float]:
+        """Return what an audit counts: cells known to be present before, and among the others the stratified sum, the
+        same with strata drawn to a smooth curve, and the variance, which rests on those.
 
         Ranks of which nobody answered a cell are counted with the stratum before them.
         """
@@ -258,7 +285,7 @@ class Audit:
         first = np.array([stratum.first for stratum in strata])
         answered = np.isin(first, d.first[at] - 1)
         group = np.maximum(np.cumsum(answered) - 1, 0)  # of each stratum
-        size = np.bincount(group, [stratum.size or stratum.last - stratum.first for stratum in strata])
+        size = np.bincount(group, [stratum.size or self._n_open(audit, stratum) for stratum in strata])
         owner = group[np.searchsorted(first, d.first[at] - 1)]
         weight, right = 1.0 / d.chance[at], d.decision[at] == CONFIRMED
         n, all_weight = np.bincount(owner), np.bincount(owner, weight)
@@ -268,7 +295,22 @@ class Audit:
         share = (n * found + _DRAWN_TO_CURVE * expected) / (n + _DRAWN_TO_CURVE)
         share = np.clip(share, _LEAST_VARIANCE / n.sum(), 1.0)
         variance = np.sum(size**2 * np.maximum(1.0 - n / size, 0.0) * share * (1.0 - share) / n) * _WIDER**2
-        return audit.confirmed_before + float((size * found).sum()), float(variance)
+        before = audit.confirmed_before + self._unsure_before(audit)
+        return before, float(size @ found), float(size @ share), float(variance)
+
+    def _n_open(self, audit: Drawn, stratum: Ranks) -> int:
+        """Return how many cells could be drawn from ranks of which nobody answered one, as far as that can be told."""
+        decided = self.ranking.from_to(*stratum[:2]).sum() if audit.same else 0
+        return int(stratum.last - stratum.first - decided)
+
+    def _unsure_before(self, audit: Drawn) -> float:
+        """Return how many are probably present of the cells that could not be drawn, since somebody could not tell."""
+        d = self.decisions
+        unsure = d.decision == UNSURE
+        unsure[audit.lines] = False
+        if not (audit.unsure_before and unsure.any()):
+            return 0.0
+        return audit.unsure_before * float(self.missing[d.row[unsure], d.label[unsure]].mean())
 
     def n_missing(self, confidence: float = 0.9) -> pd.DataFrame:
         """Say how many labels are present although nobody recorded them, confirmed ones included.
@@ -285,13 +327,13 @@ class Audit:
         d = self.decisions
         confirmed = np.bincount(d.label[d.decision == CONFIRMED], minlength=len(self.labels))
         total, low, high = self._total(confidence)
-        number, sd = self.recalibration.numbers(self.proba, self._undecided)
+        number, sd = self.recalibration.numbers(self._sums)
         scale = (total - confirmed.sum()) / max(number.sum(), 1e-9)
         wide = (high - low) / 2.0 / max(total - confirmed.sum(), 0.5) if self.is_audited else 0.0
-        number, sd = number * scale, sd * scale
-        z = norm.ppf(0.5 + confidence / 2.0)
-        factor = np.exp(np.hypot(z * sd / np.maximum(number, 0.5), min(wide, 2.0)))
         n_open = self._undecided.sum(axis=0)
+        number, sd = np.minimum(number * scale, n_open), sd * scale
+        z = norm.ppf(0.5 + confidence / 2.0)
+        factor = np.exp(np.minimum(np.hypot(z * sd / np.maximum(number, 0.5), min(wide, 2.0)), _MOST_LOG))
         table = pd.DataFrame({
             "missing": np.append(confirmed + number, total),
             "low": np.append(confirmed + number / factor, low),

@@ -8,7 +8,8 @@ import pandas as pd
 
 from sylvan._messages import many, warn_user
 from sylvan.exceptions import DecisionWarning
-from sylvan.labels.promise import Part, bounds_of_sum, keeps_promise, risk_of
+from sylvan.labels.decisions import CONFIRMED, REJECTED
+from sylvan.labels.promise import Part, bounds_from_below, bounds_of_sum, keeps_promise, risk_of
 from sylvan.labels.ranking import Drawn, Ranking
 
 
@@ -42,7 +43,7 @@ class Certificate:
 
 def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, confidence: float) -> Certificate:
     """Return the longest list that can be certified, or else the one that is expected to be as good."""
-    usable = [audit for audit in ranking.audits if audit.same and audit.kind != "scout" and len(audit.answers)]
+    usable = [audit for audit in ranking.audits if audit.same and audit.kind != "scout"]
     foreign = sum(not audit.same for audit in ranking.audits)
     if foreign:
         warn_user(
@@ -55,13 +56,14 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
         test = _test_list if audit.kind == "list" else _test_ranking
         length = max(length, test(ranking, audit, precision, confidence, look))
     if length:
-        kept = (ranking.known[:length] != 0) & ~ranking.unsure[:length]
-        cells = ranking.cells[:length][kept]
+        inside = ranking.from_to(0, length)
+        leaving = inside & (ranking.decisions.decision != CONFIRMED)
+        cells = np.delete(ranking.cells[:length], ranking.rank[leaving])
         note = (
             f"At least {precision:.0%} of these {len(cells):,} cells are right, with {confidence:.0%} confidence: "
             "certified by audited cells."
         )
-        if n_confirmed := int((ranking.known[:length] == 1).sum()):
+        if n_confirmed := int((inside & ~leaving).sum()):
             note += f" {many(n_confirmed, 'of them is', 'of them are')} confirmed."
         return Certificate(_table(ranking, missing, cells), True, precision, confidence, note)
     cells = expected_list(ranking, missing, precision)
@@ -72,23 +74,23 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
     if not len(cells):
         note = f"No list is expected to be {precision:.0%} right."
         note = f"No list can be certified at {precision:.0%}, and n{note[1:]}" if usable else note
+    n_drawn = sum(stratum.n_drawn for audit in usable for stratum in ranking.strata(audit))
+    if waiting := n_drawn - sum(len(audit.lines) for audit in usable):
+        note += f" {many(waiting, 'drawn cell', 'drawn cells')} without an answer count as wrong till they have one."
     return Certificate(_table(ranking, missing, cells), False, precision, confidence, note)
 
 
 def expected_list(ranking: Ranking, missing: np.ndarray, precision: float) -> np.ndarray:
-    """Return confirmed cells, and the longest list of others whose corrected probabilities are `precision` on average.
-
-    A cell that is more probably wrong than right does not come in because others make up for it.
-    """
+    """Return the longest list of cells whose corrected probabilities are `precision` on average."""
     p = missing.ravel()[ranking.cells]
-    order = np.argsort(-p, kind="stable")
-    p, known = p[order], ranking.known[order]
-    open_p = np.where(np.isnan(known), p, 0.0)
-    n_open = np.maximum(np.cumsum(np.isnan(known)), 1)
-    enough = np.flatnonzero((np.cumsum(open_p) >= precision * n_open) & (open_p > min(precision, 0.5)))
-    n = int(enough[-1]) + 1 if len(enough) else 0
-    listed = np.isnan(known) & ~ranking.unsure[order] & (np.arange(len(p)) < n)
-    return ranking.cells[order[listed | (known == 1)]]
+    most = int(min(p.sum(dtype=float) / precision + 2, len(p)))  # there are never more
+    if not most:
+        return ranking.cells[:0]
+    at = np.flatnonzero(p >= np.partition(p, len(p) - most)[len(p) - most])
+    at = at[np.argsort(-p[at], kind="stable")]
+    p = p[at]
+    enough = np.flatnonzero((np.cumsum(p) >= precision * np.arange(1, len(p) + 1)) & (p > 0))
+    return ranking.cells[at[: int(enough[-1]) + 1 if len(enough) else 0]]
 
 
 def _table(ranking: Ranking, missing: np.ndarray, cells: np.ndarray) -> pd.DataFrame:
@@ -101,9 +103,9 @@ def _test_list(ranking: Ranking, audit: Drawn, precision: float, confidence: flo
     stratum = ranking.strata(audit)[-1]
     for half in (False, True):
         length = stratum.last // 2 if half else stratum.last
-        part, right, wrong = ranking.within(audit, stratum, np.arange(length))
+        part, right, wrong, waiting = ranking.within(audit, stratum, length, ranking.from_to(0, length))
         risk = risk_of(look, half, confidence)
-        if part.n_drawn and keeps_promise(part, length - wrong, right, precision, risk):
+        if part.n_drawn and keeps_promise(part, length - wrong + waiting, right, precision, risk):
             return length
     return 0
 
@@ -113,21 +115,21 @@ def _test_ranking(ranking: Ranking, audit: Drawn, precision: float, confidence: 
 
     Lists end where strata do; the search begins with the shortest one that could pass at all.
     """
-    both = 1.0 - 2.0 * risk_of(look, False, confidence)
-    parts: list[Part] = []
-    n_right = n_wrong = best = 0
-    for stratum in ranking.strata(audit):
-        last = stratum.last
-        part, right, wrong = ranking.within(audit, stratum, np.arange(stratum.first, last))
-        parts.append(part)
-        n_right, n_wrong = n_right + right, n_wrong + wrong
-        possible = bounds_of_sum([part._replace(n_right=part.n_drawn) for part in parts], both)[0]
-        if possible + n_right < precision * (last - n_wrong):
-            continue
-        drawn_wrong = sum(part.n_drawn - part.n_right for part in parts)
-        if bounds_of_sum(parts, both)[0] + n_right < precision * (last - n_wrong - drawn_wrong):
+    strata = ranking.strata(audit)
+    said = [ranking.within(audit, one, one.last - one.first, ranking.from_to(one.first, one.last)) for one in strata]
+    parts, risk = [each.part for each in said], risk_of(look, False, confidence)
+    found = bounds_from_below(parts, risk)
+    possible = bounds_from_below([part._replace(n_right=part.n_drawn) for part in parts], risk)
+    n_right = np.cumsum([each.right for each in said])
+    kept = [one.last for one in strata] - np.cumsum([each.wrong - each.waiting for each in said])
+    drawn_wrong = np.cumsum([part.n_drawn - part.n_right for part in parts])
+    best = 0
+    for stratum, could, holds in zip(
+        strata, possible + n_right >= precision * kept, found + n_right >= precision * (kept - drawn_wrong)
+    ):
+        if could and not holds:
             break
-        best = last
+        best = stratum.last if could else best
     return best
 
 
@@ -146,15 +148,45 @@ def precision_of(ranking: Ranking, missing: np.ndarray, cells: Any, confidence: 
 
 def _one_end(ranking: Ranking, drawn: list[Any], left: np.ndarray, confidence: float, most: bool) -> float:
     """Return the least or the most that can be right among some ranks."""
-    parts, sure, known = [], 0.0, ranking.known[left]
+    said = ranking.decisions.decision
+    good = said != REJECTED if most else said == CONFIRMED
+    listed = np.isin(ranking.rank, left)  # of decisions
+    wider, parts, sure, inside = _with_left_out(ranking, left, most), [], 0.0, listed
     for audit, stratum in drawn:
-        inside = (left >= stratum.first) & (left < stratum.last)
-        part, right, _ = ranking.within(audit, stratum, left[inside], most=most)
+        chosen = (left >= stratum.first) & (left < stratum.last)
+        inside = ranking.from_to(stratum.first, stratum.last)
+        if not stratum.size or not chosen.any():
+            continue
+        mine = np.zeros(len(said), bool)
+        mine[audit.lines] = True
+        added = wider & inside & mine & ~listed  # drawn cells that left the list because of what was said of them
+        part, right, _, _ = ranking.within(
+            audit, stratum, int(chosen.sum() + added.sum()), inside & (listed | added), most=most
+        )
         if part.n_drawn:
             parts.append(part)
-            sure += right
-            left = left[~inside]
-    rest = ranking.known[left]  # may be all right or all wrong, but for what is decided
-    parts.append(Part(int(np.isnan(rest).sum()), 0, 0))
-    end = bounds_of_sum(parts, confidence)[most] + sure + float(np.nansum(rest))
-    return float(np.clip(end, (known == 1).sum(), (known != 0).sum()))
+            sure += right - int((added & good).sum())
+            left, listed = left[~chosen], listed & ~inside
+    rest = int(listed.sum())  # of what is not decided all may be right, or all wrong
+    parts.append(Part(len(left) - rest, 0, 0))
+    end = bounds_of_sum(parts, confidence)[most] + sure + int((listed & good).sum())
+    return float(end)
+
+
+def _with_left_out(ranking: Ranking, left: np.ndarray, most: bool) -> np.ndarray:
+    """Return which decisions are about cells that would be in a list if nobody had decided them.
+
+    A list of suggestions has no rejected cells, and what was drawn and is still in it would look better than it is. The
+    cells between the first and the last rank of the list, of its labels, are taken for what was left out: all that are
+    decided, if the list has every other cell there; or else those that make the interval wider.
+    """
+    n_labels, said = len(ranking.labels), ranking.decisions.decision
+    of_labels = np.zeros(n_labels, bool)
+    of_labels[ranking.cells[left] % n_labels] = True
+    between = ranking.from_to(left[0], left[-1] + 1) & of_labels[ranking.decisions.label]
+    there = of_labels[ranking.cells[left[0] : left[-1] + 1] % n_labels].sum()
+    listed = np.isin(ranking.rank, left)
+    is_whole = len(left) - listed.sum() == there - between.sum()
+    if is_whole and (not listed.any() or listed[between & (said == CONFIRMED)].all()):
+        return between
+    return between & (said == CONFIRMED if most else said != CONFIRMED)

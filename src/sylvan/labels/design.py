@@ -28,19 +28,22 @@ class Draw(NamedTuple):
 def rank_cells(proba: np.ndarray, candidates: np.ndarray) -> np.ndarray:
     """Return candidates by falling probability, equal ones by row and label, as positions in the flat table."""
     cells = np.flatnonzero(candidates)
-    return cells[np.argsort(-proba.ravel()[cells], kind="stable")]
+    falling = proba.ravel()[cells]
+    np.negative(falling, out=falling)
+    return cells[np.argsort(falling, kind="stable")]
 
 
-def counting_strata(proba: np.ndarray, n: int) -> list[Stratum]:
+def counting_strata(proba: np.ndarray, open_ranks: np.ndarray, n: int) -> list[Stratum]:
     """Cut ranked cells into strata that are equally hard to count: of equal mass of sqrt(p (1 - p)).
 
-    That is Neyman's allocation with equally many draws from each stratum.
+    That is Neyman's allocation with equally many draws from each stratum. Every stratum has cells that can be drawn.
     """
-    p = np.clip(proba, _FLOOR, 1.0 - _FLOOR)
-    mass = np.cumsum(np.sqrt(p * (1.0 - p)))
+    mass = np.clip(proba[open_ranks], _FLOOR, 1.0 - _FLOOR)
+    mass *= 1.0 - mass
+    np.cumsum(np.sqrt(mass, out=mass), out=mass)
     n_strata = max(1, n // _PER_STRATUM)
     inner = np.searchsorted(mass, mass[-1] * np.arange(1, n_strata) / n_strata)
-    return _between([0, *inner.tolist(), len(p)])
+    return _between([0, *open_ranks[np.maximum(inner, min(1, len(mass) - 1))].tolist(), len(proba)])
 
 
 def scouting_strata(n_cells: int, n: int) -> list[Stratum]:

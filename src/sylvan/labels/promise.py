@@ -1,6 +1,6 @@
 """Lists with a promise: how many cells of a list are right, shown by cells that were drawn at random."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -14,25 +14,31 @@ _LATER = 0.1  # of the risk is left for all further audits together
 class Part(NamedTuple):
     """A part of a list in which all cells had the same chance of being drawn."""
 
-    size: int
-    n_drawn: int
-    n_right: int
+    size: Any  # numbers, or arrays of them
+    n_drawn: Any
+    n_right: Any
 
 
-def bounds_of_sum(parts: list[Part], confidence: float, seed: int = 0) -> tuple[float, float]:
+def bounds_of_sum(parts: list[Part], confidence: float) -> tuple[float, float]:
     """Return an interval of how many cells of some parts are right; each end holds with (1 + confidence) / 2.
 
     For one part these are the bounds of Clopper and Pearson. Those of several parts are melded: a bound is the quantile
     of the sum of Beta variables whose quantiles bound each part (Fay, Proschan and Brittain, Biometrics 71, 2015).
     """
-    rng = np.random.default_rng(seed)
-    low, high = np.zeros(_DRAWS), np.zeros(_DRAWS)
-    for size, n, right in parts:
-        rest = size - n  # what was not looked at
-        low += right + (rest * rng.beta(right, n - right + 1, _DRAWS) if right else 0.0)
-        high += right + (rest * rng.beta(right + 1, n - right, _DRAWS) if right < n else rest)
     tail = (1.0 - confidence) / 2.0
-    return float(np.quantile(low, tail)), float(np.quantile(high, 1.0 - tail))
+    wrong = [part._replace(n_right=part.n_drawn - part.n_right) for part in parts]
+    return bounds_from_below(parts, tail)[-1], sum(part.size for part in parts) - bounds_from_below(wrong, tail)[-1]
+
+
+def bounds_from_below(parts: list[Part], risk: float, seed: int = 0) -> list[float]:
+    """Return how many cells are right at least of the first part, of the first two, and so on: see `bounds_of_sum`."""
+    rng = np.random.default_rng(seed)
+    least, found = np.zeros(_DRAWS), []
+    for size, n, right in parts:
+        if right:
+            least += right + (size - n) * rng.beta(right, n - right + 1, _DRAWS)
+        found.append(float(np.quantile(least, risk)))
+    return found
 
 
 def least_right(part: Part, risk: float) -> int:
@@ -50,13 +56,17 @@ def risk_of(look: int, half: bool, confidence: float) -> float:
     return float((1.0 - confidence) * _SHARES[half] * _LATER**look)
 
 
-def keeps_promise(part: Part, length: float, right: float, precision: float, risk: float) -> bool:
+def keeps_promise(part: Part, length: Any, right: Any, precision: float, risk: float) -> Any:
     """Say whether a list keeps a promise: `length` cells are not known to be wrong, `right` of them are known right.
 
-    The `part` is what was not decided before the draw. Drawn cells that are wrong leave the list.
+    The `part` is what was not decided before the draw. Drawn cells that are wrong leave the list. All numbers but
+    `precision` and `risk` may be arrays. The same as asking `least_right`, in one step.
     """
-    found = least_right(part, risk) + right
-    return bool(found >= precision * (length - (part.n_drawn - part.n_right)) - 1e-9)
+    size, n, n_right = part
+    needed = np.ceil(precision * (length - (n - n_right)) - right - 1e-9)  # this many of the part
+    fewer = np.clip(needed - 1, 0, size)
+    shown = hypergeom.sf(n_right - 1, size, fewer, n) <= risk
+    return (needed <= n_right) | ((needed <= size - (n - n_right)) & shown)
 
 
 def promising_length(
@@ -77,22 +87,22 @@ def promising_length(
     right_known = np.cumsum(np.where(decided, known, 0.0))[lengths - 1]
     sizes, kept = lengths - n_known, lengths - (n_known - right_known)
     draws = np.minimum(n, sizes)
-    cases = zip(sizes.tolist(), draws.tolist(), kept, right_known)
-    least = np.array([_least_drawn(Part(size, m, 0), k, right, precision, risk) for size, m, k, right in cases])
+    least = _least_drawn(Part(sizes, draws, 0), kept, right_known, precision, risk)
     worth = np.zeros(len(lengths))
     for shift, turn in doubts:
         right = np.where(decided, 0.0, expit(shift + (1.0 + turn) * z))
         share = np.cumsum(right)[lengths - 1] / np.maximum(sizes, 1)
         chance = norm.sf((least - 0.5 - draws * share) / np.sqrt(np.maximum(draws * share * (1 - share), 1e-3)))
         worth += chance * (kept - draws * (1.0 - share))
-    return int(lengths[np.argmax(worth)])
+    return int(lengths[np.argmax(np.where(sizes > 0, worth, -1.0))])
 
 
-def _least_drawn(part: Part, length: float, right: float, precision: float, risk: float) -> float:
+def _least_drawn(parts: Part, length: np.ndarray, right: np.ndarray, precision: float, risk: float) -> np.ndarray:
     """Return how many of the drawn cells must be right for a promise; more than there are if nothing does."""
-    low, high = 0, part.n_drawn + 1
-    while low < high:
+    low, high = np.zeros(len(length)), np.asarray(parts.n_drawn) + 1.0
+    for _ in range(1 + int(high.max()).bit_length()):
         middle = (low + high) // 2
-        enough = keeps_promise(part._replace(n_right=middle), length, right, precision, risk)
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return float(low)
+        enough = keeps_promise(parts._replace(n_right=middle), length, right, precision, risk)
+        enough |= middle >= np.asarray(parts.n_drawn) + 1
+        low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+    return low

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sylvan.exceptions import DecisionError
-from sylvan.labels.decisions import CONFIRMED, UNSURE, Decisions
+from sylvan.labels.decisions import CONFIRMED, REJECTED, UNSURE, Decisions
 from sylvan.labels.design import rank_cells
 from sylvan.labels.promise import Part
 
@@ -23,6 +23,7 @@ class Drawn(NamedTuple):
     kind: str  # to "count" what is missing, to "scout" how far a ranking stays good, or from one "list"
     same: bool  # whether it was drawn from this ranking
     confirmed_before: int  # cells that were confirmed when it was drawn
+    unsure_before: int  # cells of which somebody could not tell when it was drawn
     lines: np.ndarray  # its decisions, by position
     answers: np.ndarray  # those of them that are not "unsure"
 
@@ -32,7 +33,8 @@ class Ranks(NamedTuple):
 
     first: int
     last: int
-    size: int  # cells that could be drawn
+    size: int = 0  # cells that could be drawn
+    n_drawn: int = 0  # cells that were drawn, answered or not; 0 if nobody answered any
 
 
 class Within(NamedTuple):
@@ -41,6 +43,7 @@ class Within(NamedTuple):
     part: Part
     right: int  # confirmed cells that are not in the part
     wrong: int  # rejected and unsure cells that were not drawn: they leave a list
+    waiting: int  # drawn cells that nobody has answered: they count as drawn and wrong, but stay in a list
 
 
 class Ranking:
@@ -57,19 +60,38 @@ class Ranking:
         """Cells as positions in the flat table, by rank."""
         return rank_cells(self.proba, self.candidates)
 
-    @cached_property
-    def known(self) -> np.ndarray:
-        """By rank: 1 of confirmed cells, 0 of rejected ones, NaN of others."""
-        marks = self.decisions.marks(self.proba.shape).ravel()[self.cells]
-        return np.where(marks == 0, np.nan, marks == CONFIRMED)
+    def keep_order(self, other: "Ranking") -> None:
+        """Take over what another ranking of the same cells has found of their order."""
+        for name in ("cells", "fingerprint"):
+            if name in vars(other):
+                setattr(self, name, getattr(other, name))
 
     @cached_property
-    def unsure(self) -> np.ndarray:
-        """By rank: whether somebody looked and could not tell."""
-        d = self.decisions
-        asked = np.zeros(self.proba.size, bool)
-        asked[(d.row * len(self.labels) + d.label)[d.decision == UNSURE]] = True
-        return asked[self.cells]
+    def rank(self) -> np.ndarray:
+        """The rank of each decision's cell; -1 of cells that are not ranked."""
+        flat = self.decisions.row * len(self.labels) + self.decisions.label
+        wanted = np.zeros(self.proba.size, bool)
+        wanted[flat] = True
+        ranks = np.flatnonzero(wanted[self.cells])
+        cells = self.cells[ranks]
+        order = np.argsort(cells)
+        at = np.minimum(np.searchsorted(cells[order], flat), max(len(cells) - 1, 0))
+        if not len(cells):
+            return np.full(len(flat), -1)
+        return np.where(cells[order][at] == flat, ranks[order][at], -1)
+
+    def open_ranks(self) -> np.ndarray:
+        """Return the ranks that nobody was asked about."""
+        is_open = np.ones(len(self.cells), bool)
+        is_open[self.rank[self.rank >= 0]] = False
+        return np.flatnonzero(is_open)
+
+    def known(self, n: int) -> np.ndarray:
+        """Return of the first n ranks: 1 of confirmed cells, 0 of rejected and unsure ones, NaN of others."""
+        known = np.full(n, np.nan)
+        there = (self.rank >= 0) & (self.rank < n)
+        known[self.rank[there]] = self.decisions.decision[there] == CONFIRMED
+        return known
 
     def sorted_proba(self) -> np.ndarray:
         """Return probabilities by rank."""
@@ -78,7 +100,9 @@ class Ranking:
     @cached_property
     def fingerprint(self) -> str:
         """Tells this ranking from others; the names of audits begin with it."""
-        return blake2b(self.cells.tobytes() + str(self.proba.shape).encode(), digest_size=4).hexdigest()
+        mark = blake2b(np.ascontiguousarray(self.cells, np.int64).data, digest_size=4)
+        mark.update(str(self.proba.shape).encode())
+        return mark.hexdigest()
 
     @cached_property
     def audits(self) -> list[Drawn]:
@@ -87,18 +111,22 @@ class Ranking:
         names = np.array(d.audit, dtype=object)
         found = []
         for name in sorted(set(names[d.audited].tolist())):
-            of, kind, number, before = (*name.split("-"), "", "", "", "")[:4]
-            if kind not in KINDS or not (number.isdigit() and before.isdigit()):
+            of, kind, number, before, unsure = (*name.split("-"), "", "", "", "")[:5]
+            if kind not in KINDS or not (number.isdigit() and before.isdigit() and unsure.isdigit()):
                 raise DecisionError(f"{name!r} is no audit's name; keep the column 'audit' as plan_audit wrote it.")
             lines = np.flatnonzero(names == name)
             answers = lines[d.decision[lines] != 0]
-            found.append(Drawn(int(number), kind, of == self.fingerprint, int(before), lines, answers))
-        return sorted(found, key=lambda audit: audit.number)
+            same = of == self.fingerprint
+            found.append(Drawn(int(number), kind, same, int(before), int(unsure), lines, answers))
+        return sorted(found, key=lambda audit: (audit.number, audit.lines[0]))
 
-    def next_name(self, kind: str) -> str:
-        """Return the name of an audit that is planned now."""
+    def name_next(self, kind: str, ranks: np.ndarray) -> str:
+        """Return the name of an audit that draws some ranks now: no other draw has it."""
         number = 1 + max((audit.number for audit in self.audits), default=0)
-        return f"{self.fingerprint}-{kind}-{number}-{int((self.decisions.decision == CONFIRMED).sum())}"
+        said = self.decisions.decision
+        before = f"{(said == CONFIRMED).sum()}-{(said == UNSURE).sum()}"
+        mark = blake2b(np.sort(ranks).astype(np.int64).tobytes(), digest_size=3).hexdigest()
+        return f"{self.fingerprint}-{kind}-{number}-{before}-{mark}"
 
     def frame(self, cells: np.ndarray) -> dict[str, Any]:
         """Return names of rows and labels of some cells."""
@@ -119,38 +147,44 @@ class Ranking:
     def strata(self, audit: Drawn) -> list[Ranks]:
         """Return the ranks that an audit cut its draw into; those of which nobody answered a cell have size 0."""
         d, at = self.decisions, audit.lines
-        seen = sorted(set(zip((d.first[at] - 1).tolist(), d.last[at].tolist(), d.size[at].tolist())))
-        found, end = [], 0
-        for first, last, size in seen:
-            found += [Ranks(end, first, 0)] if first > end else []
-            found.append(Ranks(first, last, size))
-            end = last
+        n_drawn = np.rint(d.chance[at] * d.size[at]).astype(int)
+        seen = sorted(set(zip((d.first[at] - 1).tolist(), d.last[at].tolist(), d.size[at].tolist(), n_drawn.tolist())))
+        found: list[Ranks] = []
+        end = 0
+        for stratum in seen:
+            found += [Ranks(end, stratum[0])] if stratum[0] > end else []
+            found.append(Ranks(*stratum))
+            end = stratum[1]
         n = len(self.cells)
-        return [*found, Ranks(end, n, 0)] if audit.kind == "count" and end < n else found
+        return [*found, Ranks(end, n)] if audit.kind == "count" and end < n else found
 
-    def within(self, audit: Drawn, stratum: Ranks, ranks: np.ndarray, *, most: bool = False) -> Within:
-        """Return what an audit says of some ranks of a stratum, so that it is the least that can be right, or the most.
+    def within(self, audit: Drawn, stratum: Ranks, n: int, inside: np.ndarray, *, most: bool = False) -> Within:
+        """Return what an audit says of n ranks of a stratum, so that it is the least that can be right, or the most.
 
-        Cells that were decided before the draw could not be drawn; those decided later could. How many of each there
-        are is known of the whole stratum, not of a part of it: then the worst is taken.
+        `inside` says which decisions are about those ranks. Cells that were decided before the draw could not be drawn;
+        those decided later could. How many of each there are is known of the whole stratum, not of a part of it: then
+        the worst is taken. So it is with drawn cells that nobody has answered, and with cells that were decided before
+        the draw by decisions that are not here.
         """
-        d = self.decisions
-        drawn_cells = d.row[audit.lines] * len(self.labels) + d.label[audit.lines]
-
-        def look(at: np.ndarray) -> tuple[np.ndarray, int, int]:
-            """Return which ranks were drawn, and how many others are known to be right and wrong."""
-            drawn = np.isin(self.cells[at], drawn_cells)
-            others = self.known[at][~drawn]
-            return drawn, int((others == 1).sum()), int((others == 0).sum())
-
-        drawn, right, wrong = look(ranks)
-        n_open = len(ranks) - right - wrong
-        _, all_right, all_wrong = look(np.arange(stratum.first, min(stratum.last, len(self.cells))))
-        n_later = max(all_right + all_wrong - (stratum.last - stratum.first - stratum.size), 0) if stratum.size else 0
-        elsewhere = all_right + all_wrong - right - wrong
-        fewest, greatest = max(n_later - elsewhere, 0), min(n_later, right + wrong)
+        said, mine = self.decisions.decision, np.zeros(len(self.decisions), bool)
+        mine[audit.lines] = True
+        good = said == CONFIRMED if not most else said != REJECTED
+        there = (self.rank >= stratum.first) & (self.rank < stratum.last)
+        drawn, others, all_others = inside & mine, inside & ~mine, there & ~mine
+        right, n_others, n_all = int((others & good).sum()), int(others.sum()), int(all_others.sum())
+        wrong, n_drawn, n_right = n_others - right, int(drawn.sum()), int((drawn & good).sum())
+        if not stratum.size:
+            return Within(Part(n - n_others, 0, 0), right, wrong, 0)
+        n_before = stratum.last - stratum.first - stratum.size
+        n_later, lost = max(n_all - n_before, 0), max(n_before - n_all, 0)
+        fewest, greatest = max(n_later - (n_all - n_others), 0), min(n_later, n_others)
         later = int(np.clip(wrong if most else right, fewest, greatest))
         later_right = max(later - wrong, 0) if most else min(later, right)
-        part = Part(n_open + later, int(drawn.sum()), int((self.known[ranks][drawn] == 1).sum()))
-        unsure = int((self.unsure[ranks] & ~drawn).sum())
-        return Within(part, right - later_right, wrong + unsure)
+        waiting = min(stratum.n_drawn - int((there & mine).sum()), n - n_others - n_drawn)
+        lost = min(lost, n - n_others - n_drawn - waiting)
+        part = Part(n - n_others + later - lost, n_drawn + waiting, n_right + waiting * most)
+        return Within(part, right - later_right + lost * most, wrong, waiting)
+
+    def from_to(self, first: int, last: int) -> np.ndarray:
+        """Return which decisions are about some ranks, from `first` to `last` - 1."""
+        return (self.rank >= first) & (self.rank < last)

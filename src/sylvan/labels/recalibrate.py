@@ -10,8 +10,11 @@ from sylvan.io import stored
 from sylvan.io.checks import check_finite, require
 
 _TINY = 1e-6  # probabilities are kept so far from 0 and 1
-_SD = np.array([2.0, 0.5])  # how far the intercept is from 0 and the slope from 1, before anybody has decided
-_LABEL_SD = 0.7  # how far labels are from each other
+_SD = np.array([1.0, 0.3])  # how far the intercept is from 0 and the slope from 1, before anybody has decided
+_LABEL_SDS = (0.35, 0.7, 1.4)  # how far labels may be from each other; the decisions say how far they are
+_LABEL_ODDS = (0.4, 0.4, 0.2)  # before anybody has decided
+_BLOCK = 2**17  # cells that are worked on at a time
+_ERRORS = 0.02  # of decisions that are wrong: otherwise one slip about an easy cell would move all others
 _MOST = 30.0  # logits beyond it say nothing more
 
 
@@ -55,49 +58,37 @@ class Recalibration:
     @classmethod
     def fit(cls, proba: np.ndarray, label: np.ndarray, right: np.ndarray, n_labels: int) -> "Recalibration":
         """Learn from decided cells: their probabilities and labels (positions), and whether they are present."""
-        z = _logit(proba)
-        y = np.asarray(right, dtype=float)
-        centre = np.concatenate([[0.0, 1.0], np.zeros(n_labels)])
-        weight = np.concatenate([_SD**-2, np.full(n_labels, _LABEL_SD**-2)])
-
-        def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
-            eta = at[0] + at[1] * z + at[2 + label]
-            change = expit(eta) - y
-            away = at - centre
-            by_label = np.bincount(label, change, minlength=n_labels)
-            gradient = np.concatenate([[change.sum(), change @ z], by_label]) + weight * away
-            return float(np.sum(np.logaddexp(0.0, eta) - y * eta) + 0.5 * away @ (weight * away)), gradient
-
-        bounds = [(-_MOST + 1, _MOST - 1), (0.05, 5.0)] + [(-_MOST, _MOST)] * n_labels
-        at = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds).x
-        p = expit(at[0] + at[1] * z + at[2 + label])
-        v = p * (1.0 - p)
-        curvature = np.diag(weight)
-        curvature[0, 0] += v.sum()
-        curvature[1, 1] += v @ (z * z)
-        curvature[0, 1] = curvature[1, 0] = v @ z
-        for at_row, values in ((0, v), (1, v * z)):
-            sums = np.bincount(label, values, minlength=n_labels)
-            curvature[at_row, 2:] = curvature[2:, at_row] = sums
-        curvature[np.arange(2, n_labels + 2), np.arange(2, n_labels + 2)] += np.bincount(label, v, minlength=n_labels)
+        z, y = _logit(proba), np.asarray(right, dtype=float)
+        fits = [_fit(z, label, y, n_labels, sd) for sd in (_LABEL_SDS if n_labels > 1 else _LABEL_SDS[:1])]
+        scores = [np.log(odds) + fit[2] for odds, fit in zip(_LABEL_ODDS, fits)]
+        at, curvature, _ = fits[int(np.argmax(scores))]
         return cls(float(at[0]), float(at[1]), at[2:], np.linalg.inv(curvature))
 
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return corrected probabilities of (n, n_labels) cells."""
-        return expit(self.intercept + self.slope * _logit(proba) + self.offsets)
+        values = np.empty(proba.shape)
+        for rows in _blocks(proba):
+            values[rows] = expit(self.intercept + self.slope * _logit(proba[rows]) + self.offsets)
+        return values
 
-    def numbers(self, proba: np.ndarray, open_cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many open cells of each label are present, and its standard deviation: (n_labels,) each."""
-        z = _logit(proba)
-        p = np.where(open_cells, expit(self.intercept + self.slope * z + self.offsets), 0.0)
-        v = p * (1.0 - p)
-        by_label = np.stack([v.sum(axis=0), (v * z).sum(axis=0)])  # how numbers move with a and b, and with the offset
-        n_labels = len(self.offsets)
-        moves = np.zeros((n_labels, 2 + n_labels))
-        moves[:, :2] = by_label.T
-        moves[np.arange(n_labels), 2 + np.arange(n_labels)] = by_label[0]
-        variance = np.einsum("li,ij,lj->l", moves, self.covariance, moves) + by_label[0]
-        return p.sum(axis=0), np.sqrt(variance)
+    def sums(self, proba: np.ndarray, open_cells: np.ndarray) -> np.ndarray:
+        """Return sums over the open cells of each label, (3, n_labels): of p', of v = p' (1 - p') and of v logit p."""
+        found = np.zeros((3, len(self.offsets)))
+        for rows in _blocks(proba):
+            z = _logit(proba[rows])
+            p = expit(self.intercept + self.slope * z + self.offsets) * open_cells[rows]
+            v = p * (1.0 - p)
+            found += [p.sum(axis=0), v.sum(axis=0), np.einsum("ij,ij->j", v, z)]
+        return found
+
+    def numbers(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many cells of each label are present, and its standard deviation: (n_labels,) each."""
+        number, v, vz = sums
+        a_label = 2 + np.arange(len(v))
+        c = self.covariance
+        one = v**2 * c[0, 0] + 2.0 * v * vz * c[0, 1] + vz**2 * c[1, 1]
+        more = v**2 * c[a_label, a_label] + 2.0 * v * (v * c[0, a_label] + vz * c[1, a_label])
+        return number, np.sqrt(one + more + v)
 
     def information(self, proba: np.ndarray, label: np.ndarray, moves: np.ndarray) -> np.ndarray:
         """Return by how much a look at each cell is expected to lower the standard deviation of a sum.
@@ -117,5 +108,44 @@ class Recalibration:
         return np.sqrt(before) - np.sqrt(after)
 
 
+def _fit(
+    z: np.ndarray, label: np.ndarray, y: np.ndarray, n_labels: int, label_sd: float
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the best a, b and offsets, the curvature there, and the logarithm of the evidence (Laplace)."""
+    centre = np.concatenate([[0.0, 1.0], np.zeros(n_labels)])
+    weight = np.concatenate([_SD**-2, np.full(n_labels, label_sd**-2)])
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        p = expit(at[0] + at[1] * z + at[2 + label])
+        said = _ERRORS + (1.0 - 2.0 * _ERRORS) * p  # P(confirmed)
+        change = (said - y) / (said * (1.0 - said)) * (1.0 - 2.0 * _ERRORS) * p * (1.0 - p)
+        away = at - centre
+        by_label = np.bincount(label, change, minlength=n_labels)
+        gradient = np.concatenate([[change.sum(), change @ z], by_label]) + weight * away
+        return float(-np.log(np.where(y > 0, said, 1.0 - said)).sum() + 0.5 * away @ (weight * away)), gradient
+
+    bounds = [(-_MOST + 1, _MOST - 1), (0.05, 5.0)] + [(-_MOST, _MOST)] * n_labels
+    best = minimize(loss, centre, jac=True, method="L-BFGS-B", bounds=bounds)
+    at = best.x
+    p = expit(at[0] + at[1] * z + at[2 + label])
+    said = _ERRORS + (1.0 - 2.0 * _ERRORS) * p
+    v = ((1.0 - 2.0 * _ERRORS) * p * (1.0 - p)) ** 2 / (said * (1.0 - said))
+    curvature = np.diag(weight)
+    curvature[0, 0] += v.sum()
+    curvature[1, 1] += v @ (z * z)
+    curvature[0, 1] = curvature[1, 0] = v @ z
+    for at_row, values in ((0, v), (1, v * z)):
+        curvature[at_row, 2:] = curvature[2:, at_row] = np.bincount(label, values, minlength=n_labels)
+    curvature[np.arange(2, n_labels + 2), np.arange(2, n_labels + 2)] += np.bincount(label, v, minlength=n_labels)
+    evidence = -best.fun + 0.5 * np.log(weight).sum() - 0.5 * np.linalg.slogdet(curvature)[1]
+    return at, curvature, float(evidence)
+
+
 def _logit(proba: np.ndarray) -> np.ndarray:
     return logit(np.clip(proba, _TINY, 1.0 - _TINY))
+
+
+def _blocks(proba: np.ndarray) -> list[slice]:
+    """Cut rows into blocks that fit into a cache."""
+    step = max(_BLOCK // max(proba.shape[1], 1), 1)
+    return [slice(first, first + step) for first in range(0, len(proba), step)]
