@@ -113,12 +113,28 @@ def as_table(decisions: Any) -> pd.DataFrame:
     if isinstance(decisions, (list, tuple)):
         if not decisions:
             raise DecisionError("decisions is an empty list; leave it out if nobody has decided anything.")
-        return pd.concat([as_table(each) for each in decisions], ignore_index=True)
+        tables = [as_table(each) for each in decisions]
+        for table, each in zip(tables, decisions):
+            check_columns(table, each if isinstance(each, (str, os.PathLike)) else "one of the tables")
+        return pd.concat(tables, ignore_index=True)
     if isinstance(decisions, (str, os.PathLike)):
-        return _read_file(Path(decisions))
-    if isinstance(decisions, pd.DataFrame):
-        return decisions.reset_index(drop=True)
-    raise TypeError(f"decisions must be a DataFrame, the path of a CSV file or a list of these, got {decisions!r}.")
+        table = _read_file(Path(decisions))
+    elif isinstance(decisions, pd.DataFrame):
+        table = decisions.reset_index(drop=True)
+    else:
+        raise TypeError(f"decisions must be a DataFrame, the path of a CSV file or a list of these, got {decisions!r}.")
+    twice = table.columns.duplicated()
+    if wrong := sorted(set(COLUMNS) & set(table.columns[twice])):
+        raise DecisionError(f"Decisions have two columns {wrong[0]!r}.")
+    return table.loc[:, ~twice]
+
+
+def check_columns(table: pd.DataFrame, where: Any = "") -> None:
+    """Refuse a table without the columns that all decisions have; `where` says which table it is."""
+    for column in ("row", "label", "decision"):
+        if column not in table.columns:
+            hint = did_you_mean(column, table.columns, f"; it has {some(list(table.columns), 10)}.")
+            raise DecisionError(f"Decisions{f' ({where})' if where else ''} need the column {column!r}{hint}")
 
 
 def _read_file(path: Path) -> pd.DataFrame:
@@ -166,13 +182,7 @@ def read_decisions(
     recorded, candidates : (n, n_labels) bool, recorded positives, and cells that may be positive
     """
     table = as_table(decisions)
-    for column in ("row", "label", "decision"):
-        if column not in table.columns:
-            hint = did_you_mean(column, table.columns, f"; it has {some(list(table.columns), 10)}.")
-            raise DecisionError(f"Decisions need the column {column!r}{hint}")
-    for column in COLUMNS:
-        if (table.columns == column).sum() > 1:
-            raise DecisionError(f"Decisions have two columns {column!r}.")
+    check_columns(table)
     table = table.reindex(columns=list(COLUMNS)).astype(object)
     voice = table["decision"].map(_voice).astype(float)
     odd = np.flatnonzero(voice.isna() & ~table["decision"].map(_blank).astype(bool))
@@ -236,13 +246,20 @@ def _positions(names: pd.Series, known: pd.Index, what: str) -> np.ndarray:
         at = np.where(at < 0, again, at)
     if (at < 0).any():
         absent = list(dict.fromkeys(map(_plain, names[at < 0])))
-        near = did_you_mean(absent[0], known[:10_000])
-        there = f"; there are {some(list(map(_plain, known)))}."
         raise DecisionError(
             f"Decisions name {many(len(absent), what)} that the table does not have: {some(absent)}"
-            f"{there if near == '.' else near}"
+            f"{_hint(absent[0], known)}"
         )
     return at.astype(np.int64)
+
+
+def _hint(name: Any, known: pd.Index) -> str:
+    """Return the end of a sentence about a name that nothing has."""
+    bare = str(name).lstrip("0")
+    if bare and (longer := [other for other in known if isinstance(other, str) and other.lstrip("0") == bare]):
+        return f"; did you mean {longer[0]!r}? Spreadsheets drop zeros in front of numbers: take the column as text."
+    near = did_you_mean(name, known[:10_000])
+    return f"; there are {some(list(map(_plain, known)))}." if near == "." else near
 
 
 def _exactly(known: pd.Index) -> pd.Index:

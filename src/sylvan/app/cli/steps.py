@@ -166,11 +166,12 @@ def read_decided(table: Any, options: dict[str, Any]) -> Any:
     for path in options["decisions"]:
         try:
             frame = sylvan.labels.decisions.as_table(path)
+            if "row" not in frame and table.schema.id is not None:  # the list of suggestions calls it as the table does
+                own = table.schema.id.strip().lower()
+                frame = frame.rename(columns={own: "row", f"'{own}": "row"})
+            sylvan.labels.decisions.check_columns(frame, path)
         except DecisionError as error:
             raise click.UsageError(str(error)) from error
-        own = table.schema.id
-        if own is not None and "row" not in frame and own.strip().lower() in frame:
-            frame = frame.rename(columns={own.strip().lower(): "row"})
         names = {} if table.Y.ndim == 1 else {"row": table.X.index, "label": table.Y.columns}
         for name in names.keys() & set(frame):  # as `spreadsheet_safe` wrote them
             bare = sylvan.app.tables.output.without_defence(frame[name])
