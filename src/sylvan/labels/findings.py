@@ -210,7 +210,10 @@ class Findings:
         if decisions is None:
             return self
         before = self.missing if self.uncorrected is None else self.uncorrected
-        return replace(self, missing=self._count(decisions).missing, uncorrected=before, decisions=decisions)
+        audit = self._count(decisions)
+        found = replace(self, missing=audit.missing, uncorrected=before, decisions=decisions)
+        vars(found)["_audit"] = audit  # as its `cached_property` would count it
+        return found
 
     def _count(self, decisions: Decisions | None) -> Audit:
         before = self.missing if self.uncorrected is None else self.uncorrected

@@ -55,6 +55,8 @@ def audit(**options: Any) -> None:
     check_free(options["force"], options["out"], inputs=inputs)
     if options["out"] is not None:
         sylvan.app.tables.output.check_output(options["out"])
+        if options["out"].suffix.lower() in (".parquet", ".pq"):
+            raise click.UsageError(f"{options['out']}: people fill in a text file; name it .csv or .tsv.")
     model = make_model(options)
     table = read_training(options)
     if table.Y.ndim == 1:

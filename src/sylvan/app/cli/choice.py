@@ -31,8 +31,9 @@ class Chosen:
         if n and not self.certified:
             right = round(self.right)
             audited = "" if self.note else "; that was not audited (see: sylvan audit)"
+            are = "is" if right == 1 else "are"
             parts.append(
-                f"Of {many(n, 'suggestion')}, {right:,} are expected to be right and {n - right:,} wrong{audited}."
+                f"Of {many(n, 'suggestion')}, {right:,} {are} expected to be right and {n - right:,} wrong{audited}."
             )
         if len(self.confirmed):
             parts.append(f"Written are {many(n, 'suggestion')} and {many(len(self.confirmed), 'confirmed cell')}.")
@@ -43,11 +44,13 @@ class Chosen:
         lost = recovery[(recovery["hidden"] > 0) & (recovery["recovered"] == 0)]
         counts = self.suggested["label"].value_counts()
         lost = lost[lost.index.isin(counts.index)]
-        if not self.certified:
+        if len(lost) and not self.certified:
             self.suggested = self.suggested[~self.suggested["label"].isin(lost.index)]
-        done = "they stay, since the list is certified" if self.certified else "they are left out"
+            self.note += f" {many(counts[lost.index].sum(), 'cell is', 'cells are')} left out." if self.note else ""
+        done = "kept, since the list is certified" if self.certified else "left out"
         return [
-            f"{name}: {counts[name]} suggested, but none of {int(line['hidden'])} hidden ones was found: {done}."
+            f"{name}: of {many(line['hidden'], 'hidden label')} the check found none; "
+            f"{many(counts[name], 'suggestion is', 'suggestions are')} {done}."
             for name, line in lost.iterrows()
         ]
 
