@@ -158,6 +158,11 @@ class Targets:
         labels.flags.writeable = False
         return labels
 
+    @cached_property
+    def unknown_lists(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Unknown labels as `start` and `label`; None if there are none."""
+        return None if self.unknown is None else _as_lists(self.unknown)
+
     def candidates(self, trust_zeros: Any = "auto", unknown_label: Any = np.nan) -> np.ndarray:
         """Return which cells may be positive although they are not recorded, (n, n_labels) bool.
 
@@ -389,9 +394,14 @@ def _read_table(y: np.ndarray, names: np.ndarray | None) -> Targets:
     if not _is_zero_one(y):
         _name_bad_label(y, names)
     positive = np.ascontiguousarray(y == 1 if y.dtype.kind in "biuf" else y.astype(float) == 1)
-    rows, label = np.nonzero(positive)
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(y)))]).astype(np.uint64)
-    return Targets(_label_form(y.shape[1], names), start, label.astype(np.uint32))
+    return Targets(_label_form(y.shape[1], names), *_as_lists(positive))
+
+
+def _as_lists(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the marked labels of each row: those of row i are `label[start[i]:start[i + 1]]`."""
+    rows, label = np.nonzero(cells)
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(cells)))]).astype(np.uint64)
+    return start, label.astype(np.uint32)
 
 
 def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
