@@ -93,6 +93,7 @@ class TreeVotes:
 class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     """Fit, predict and inspect a forest. Subclasses say how a node chooses its cut."""
 
+    learns_unknown = True  # labels may be NaN
     _random_cut: bool
     _fitted_names = ("_bag", "_form")
 
