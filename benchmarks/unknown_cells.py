@@ -5,8 +5,8 @@ with a share of its own, uniform between 0 and twice the mean (at most .95); by 
 
 left out     NaN: forests leave the cells out (the default, as there are many)
 unrecorded   the same cells are 0, and zeros may be missed positives (zeros="unrecorded")
-as zero      NaN, but forests learn 0 there, as they did before they could leave cells out; for auto by frequency=(0, 1),
-             and the same as "unrecorded" for rf_et
+as zero      NaN, but forests learn 0 there, as they did before they could leave cells out: by frequency=(0, 1) of auto;
+             the same as "unrecorded" for rf_et
 complete     nothing is unknown
 
     python benchmarks/unknown_cells.py --seeds 3 --out cells.csv        # adds to the file what is not in it yet

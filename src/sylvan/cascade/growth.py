@@ -263,7 +263,7 @@ class _NewLayer:
 
 
 def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
-    """Measure probabilities against the recorded labels; unknown cells are left out where other zeros are trusted.
+    """Measure probabilities against the recorded labels; unknown cells are left out where zeros are absent.
 
     Measures by row need every cell and take unknown ones for negatives.
     """

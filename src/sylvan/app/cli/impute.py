@@ -35,10 +35,10 @@ sylvan impute features.csv --label-file labels.csv --id song -o completed.csv
 def impute(**options: Any) -> None:
     """Learn from the table DATA, find labels that are probably missing, and write the table with them.
 
-    A 1 stays a 1. A 0 means "not recorded" and may become a 1. If label cells are empty, only these can become a 1, and
-    zeros are trusted (--blank zero: empty means 0). All other cells stay as they are. A label is suggested, and becomes
-    a 1, if it is more probably present than absent; algorithms other than auto have thresholds of their own.
-    --min-proba sets the probability, and --max-per-label a limit.
+    A 1 stays a 1. A 0 means "not recorded" and may become a 1. If many label cells are empty, only these can become a
+    1, and a 0 means "absent" (--zeros and --blank say otherwise, --absent names a word for it). All other cells stay as
+    they are. A label is suggested, and becomes a 1, if it is more probably present than absent; algorithms other than
+    auto have thresholds of their own. --min-proba sets the probability, and --max-per-label a limit.
     """
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]
     inputs = (options["data"], options["label_file"])
