@@ -73,11 +73,12 @@ def test_probabilities_are_those_of_forests_that_leave_them_out():
         (SOME, {"impute": KeepLabels(KnownFrequency(0.6))}),
         (SOME, {"impute": KeepLabels(BinormalFrequency(within=(0.4, 0.8)))}),
         (SOME, {"impute": StrictLabelComplement(KnownFrequency(0.6), threshold=1.0)}),
+        (np.where(ZERO == 1, 1, np.nan), {}),
     ],
-    ids=["no unknown", "complete", "unrecorded", "known frequency", "range", "imputer"],
+    ids=["no unknown", "complete", "unrecorded", "known frequency", "range", "imputer", "positives only"],
 )
 def test_otherwise_they_count_as_zeros(labels, options):
-    """Nothing is known to be open, or the frequency says what forests cannot know."""
+    """Nothing is known to be open, or the frequency says what forests cannot know, or no cell is known to be absent."""
     _, layers = watch(labels, **options)
     for seen in layers:
         np.testing.assert_array_equal(seen, ZERO)

@@ -98,7 +98,8 @@ class Findings:
     ----------
     form : what the target is about: names of labels, kind
     state : recorded, imputed and open cells (`LabelState`), all rows
-    proba : (n, n_labels) out-of-sample P(recorded | x), as the forests say it
+    proba : (n, n_labels) out-of-sample P(recorded | x), as the forests say it; P(present | x) if they leave unknown
+        cells out (`state.leaves_out`)
     present : (n, n_labels) out-of-sample P(present | x): calibrated, or p / c bent to stay below 1
     missing : (n, n_labels) P(present | x, not recorded), corrected by decisions: what suggestions are ranked by
     thresholds : (n_labels,) a label is predicted where its probability is greater
