@@ -24,6 +24,10 @@ class FewPairsWarning(SylvanWarning):
     """There are fewer pairs than were asked for."""
 
 
+class FewUnknownWarning(SylvanWarning):
+    """Some label cells are unknown, but so few that they do not say what zeros mean."""
+
+
 class FewRowsWarning(SylvanWarning):
     """A class has fewer rows than there are folds."""
 

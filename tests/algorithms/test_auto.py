@@ -50,7 +50,7 @@ def test_parts():
     assert isinstance(model.impute.frequency, BinormalFrequency)
     assert model.decision_threshold == "learned"
     assert model.max_layers == 3
-    assert model.trust_zeros == "classes"
+    assert model.zeros == "classes"
     kinds = [(type(forest), forest.n_trees, forest.min_samples_leaf) for forest in model.forests]
     assert kinds == [(kind, 30, leaf) for leaf in (3, 5) for kind in (RandomForest, ExtraTrees)]
     assert all(forest.out_of_sample.n_splits == 5 for forest in model.forests)
@@ -124,7 +124,7 @@ def test_probabilities_of_incomplete_labels_are_those_of_complete_ones(digits):
     assert mistaken.mean() < (plain.predict(pixels[500:]) != truth[500:]).mean() - 0.1
 
 
-@pytest.mark.parametrize("options", [{"frequency": 1}, {"trust_zeros": True}], ids=["known", "trusted"])
+@pytest.mark.parametrize("options", [{"frequency": 1}, {"zeros": "absent"}], ids=["known", "trusted"])
 def test_fully_recorded_labels(options):
     model = small(n_trees=20, **options).fit(X, Y_TRUE)
     assert_array_equal(model.label_frequency_, np.ones(4))
@@ -138,7 +138,7 @@ def test_fully_recorded_labels(options):
 
 
 def test_trusted_zeros_and_a_frequency_of_1_agree_but_for_what_may_be_missing():
-    known, trusted = small(frequency=1).fit(X, Y), small(trust_zeros=True).fit(X, Y)
+    known, trusted = small(frequency=1).fit(X, Y), small(zeros="absent").fit(X, Y)
     assert_array_equal(known.predict_proba(X_NEW), trusted.predict_proba(X_NEW))
     listed = known.suggest_labels(top=1000)
     assert len(listed) == (Y == 0).sum()
@@ -320,7 +320,7 @@ def test_two_classes_are_taken_as_they_are():
     assert model.suggest_labels(top=1000).empty
     assert_array_equal(model.imputed_labels_[:, 0] == 1, TWO == "yes")
     assert abs(model.oos_proba_[:, 1].mean() - np.mean(TWO == "yes")) < 0.03
-    trusting = small(trust_zeros=True).fit(X, Y[:, :1])
+    trusting = small(zeros="absent").fit(X, Y[:, :1])
     assert_array_equal(proba[:, 1:], trusting.predict_proba(X_NEW))
 
 
@@ -339,7 +339,7 @@ def test_two_classes_of_which_the_second_may_be_missing():
     as_label = small().fit(X, Y[:, :1])
     assert as_label.label_frequency_[0] < 0.95
     assert len(as_label.suggest_labels(top=1000)) == (Y[:, 0] == 0).sum()
-    for model in (small(frequency=estimated), small(trust_zeros=False), small(trust_zeros="auto")):
+    for model in (small(frequency=estimated), small(zeros="unrecorded"), small(zeros="auto")):
         model.fit(X, TWO)
         assert_array_equal(model.label_frequency_, as_label.label_frequency_)
         assert_array_equal(model.predict_proba(X_NEW)[:, 1:], as_label.predict_proba(X_NEW))
@@ -365,7 +365,7 @@ def test_of_two_complete_classes_the_more_probable_one_is_predicted():
     model = small().fit(X, TWO)
     assert_array_equal(model.decision_threshold_, [0.5])
     assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
-    doubted = small(trust_zeros=False).fit(X, TWO)
+    doubted = small(zeros="unrecorded").fit(X, TWO)
     assert doubted.decision_threshold_[0] == doubted.calibration_.threshold_ != 0.5
 
 
@@ -394,8 +394,8 @@ def test_unknown_cells():
     assert_array_equal(completed[~unknown], Y_NEW_TRUE[~unknown])
 
 
-@pytest.mark.parametrize("frequency", [None, 0.6, 0.3], ids=repr)
-def test_the_formula_of_unknown_cells(frequency):
+@pytest.mark.parametrize("frequency", [0.6, 0.3])
+def test_the_formula_of_unknown_cells_if_the_frequency_is_known(frequency):
     """Absent labels are known too: if as many as present ones, that a cell is open says nothing of it."""
     unknown = np.random.default_rng(3).random(Y_TRUE.shape) < 0.4
     model = small(frequency=frequency).fit(X, np.where(unknown, np.nan, Y_TRUE))
@@ -403,8 +403,6 @@ def test_the_formula_of_unknown_cells(frequency):
     n_recorded, n_absent = ((value == Y_TRUE) & ~unknown for value in (1, 0))
     n_recorded, n_absent = n_recorded.sum(axis=0), n_absent.sum(axis=0)
     k = np.minimum(n_absent / (len(X) - n_recorded / c), c)  # of all absent labels, so many are known
-    if frequency is None:
-        c = np.minimum(c, (n_recorded + 1) / (n_recorded + 2))
     q = model.oos_proba_
     expected = (1 - c) * q / ((1 - c) * q + (1 - k) * (1 - q))
     listed = model.suggest_labels(top=1000)
@@ -412,6 +410,26 @@ def test_the_formula_of_unknown_cells(frequency):
     assert_allclose(listed["probability"], expected[row, label], atol=1e-9)
     if frequency == 0.6:  # that is so
         assert_allclose(listed["probability"], q[row, label], atol=0.05)
+
+
+def test_unknown_cells_that_are_left_out_need_no_formula():
+    """A cell is as probably present as its row says, and as many positives are missing as these sum up to."""
+    unknown = np.random.default_rng(3).random(Y_TRUE.shape) < 0.4
+    model = small().fit(X, np.where(unknown, np.nan, Y_TRUE))
+    listed = model.suggest_labels(top=1000)
+    q = model.oos_proba_
+    assert_array_equal(listed["probability"], q[listed["row"].to_numpy(), listed["label"].to_numpy(dtype=int)])
+    n_recorded = (Y_TRUE * ~unknown).sum(axis=0)
+    missing = (q * unknown).sum(axis=0)
+    assert_allclose(model.label_frequency_, n_recorded / (n_recorded + missing))
+    table = model.summary().labels
+    assert_array_equal(table["expected"] - table["recorded"], np.rint(missing))
+    assert abs(missing.sum() / (Y_TRUE * unknown).sum() - 1) < 0.15
+    expected = calibrated_by_hand(
+        *raw_mean(small(), X, np.where(unknown, np.nan, Y_TRUE), X)[:1] * 2, model.calibration_
+    )
+    assert_allclose(q, expected)
+    assert_array_equal(model.calibration_.frequency_, 1)
 
 
 def test_another_mark_of_unknown_cells():

@@ -114,7 +114,7 @@ def test_check_recovery():
 def test_nothing_is_hidden_where_nothing_may_be_missing(labels):
     table = small().check_recovery(X, labels)
     assert (table[["hidden", "recovered", "imputed", "candidates"]] == 0).all(axis=None)
-    trusted = small(trust_zeros=True).check_recovery(X, Y)
+    trusted = small(zeros="absent").check_recovery(X, Y)
     assert trusted.loc["all labels", ["hidden", "candidates"]].tolist() == [0, 0]
     doubted = small(frequency=0.5).check_recovery(X, TWO)
     assert doubted.loc["all labels", "hidden"] > 0

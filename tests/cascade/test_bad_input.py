@@ -216,7 +216,7 @@ def test_labels_without_a_usable_frequency_are_left_alone(impute, uses_proba):
         ({"augment": Interactions(miner="all")}, ValueError, "miner must be one of"),
         ({"impute": StrictLabelComplement(threshold=1.5)}, ValueError, "threshold must be a number"),
         ({"length": BestLayer(first=0)}, ValueError, "first must be an integer of at least 1"),
-        ({"trust_zeros": "yes"}, ValueError, "trust_zeros must be one of"),
+        ({"zeros": "yes"}, ValueError, "zeros must be one of"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0"),
         ({"random_state": "seed"}, ValueError, "seed"),
         ({"class_weight": "heavy"}, ValueError, "class_weight|heavy"),

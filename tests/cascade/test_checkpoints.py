@@ -278,7 +278,7 @@ def changed(values):
         ({"length": FixedLength()}, {}),
         ({"augment": OutputSpace(in_sample=True)}, {}),
         ({"scoring": "hamming_loss"}, {}),
-        ({"trust_zeros": True}, {}),
+        ({"zeros": "absent"}, {}),
         ({"forests": [RandomForest(8, out_of_sample=KFold(2))] * 2}, {}),
         ({"class_weight": "balanced"}, {}),
     ],

@@ -509,7 +509,7 @@ def test_only_open_cells_can_be_decided_if_zeros_are_trusted():
     said = pd.DataFrame({"row": [row], "label": [label], "decision": ["yes"]})
     with pytest.raises(DecisionError, match="that the table says are absent"):
         rf_et(5, random_state=0).fit(X, labels, decisions=said)
-    model = rf_et(5, random_state=0, trust_zeros=False).fit(X, labels, decisions=said)
+    model = rf_et(5, random_state=0, zeros="unrecorded").fit(X, labels, decisions=said)
     assert model.labels_.completed[row, label] == 1
 
 
@@ -548,7 +548,7 @@ def test_bad_decisions_end_a_fit_before_it_begins(decisions, words, monkeypatch)
 def test_classes_cannot_be_decided(y):
     with pytest.raises(ValueError, match="a y of classes has none"):
         rf_et(5, random_state=0).fit(X, y, decisions=ONE)
-    model = rf_et(5, random_state=0, trust_zeros=True).fit(X, y)
+    model = rf_et(5, random_state=0, zeros="absent").fit(X, y)
     with pytest.raises(ValueError, match="nothing to audit"):
         model.labels_.audit()
     with pytest.raises(ValueError, match=r"there is nothing to audit|complete\(\) needs"):

@@ -66,9 +66,9 @@ def test_only_unknown_cells_are_imputed(recipe):
 
 def test_zeros_are_not_trusted_if_asked():
     labels, unknown = with_unknown()
-    model = flaforest(10, trust_zeros=False, **SMALL).fit(X, labels)
+    model = flaforest(10, zeros="unrecorded", **SMALL).fit(X, labels)
     assert ((model.imputed_labels_ > Y_OBSERVED) & ~unknown).any()
-    trusting = flaforest(10, trust_zeros=True, **SMALL).fit(X, Y_OBSERVED)
+    trusting = flaforest(10, zeros="absent", **SMALL).fit(X, Y_OBSERVED)
     np.testing.assert_array_equal(trusting.imputed_labels_, Y_OBSERVED)
     assert trusting.suggest_labels(top=5).empty
 

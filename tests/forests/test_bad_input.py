@@ -112,7 +112,6 @@ DATA = {
     "a label of 2": (X, put(Y, 2), r"0 and 1 only, but column 1 has .*2.* in row 3\. .*one column per class"),
     "a label of -1": (X, put(Y, -1), r"column 1 has .*-1.* in row 3"),
     "a named label of 2": (X, put(pd.DataFrame(Y, columns=list("uvw")), 2), r"column 'v' has .*2.* in row 3"),
-    "an unknown label": (X, put(Y, np.nan), r"column 1 has .*nan.* in row 3\. Unknown labels: .* put 0"),
     "a sparse label of 2": (X, sparse.csr_array(put(Y, 2)), r"column 1 has .*2.* in row 3"),
     "three-dimensional y": (X, np.zeros((40, 2, 2)), r"got \(40, 2, 2\)"),
     "one-dimensional sparse y": (X, sparse.coo_array(Y[:, 0]), r"sparse y must have shape \(n, n_labels\)"),

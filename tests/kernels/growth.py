@@ -8,6 +8,7 @@ import pytest
 import naive
 from sylvan.forests.binning import BinnedMatrix, bin_matrix
 from sylvan.kernels import grow as kernel
+from sylvan.kernels.known import grow_known_trees
 
 FORMS = ("bits", "lists")
 SINGLE = 1e-4  # what single precision may cost a score, if weights are real and of a moderate range
@@ -36,11 +37,21 @@ class Grown(NamedTuple):
     binned: BinnedMatrix
 
 
+def as_lists(cells):
+    """Return start and label of the marked cells of each row."""
+    start = np.concatenate([[0], np.cumsum(cells.sum(axis=1))]).astype(np.uint64)
+    return start, np.nonzero(cells)[1].astype(np.uint32)
+
+
 def label_arrays(Y, form):
-    """Return start, label and bits of the kernel's labels: the last bit of a row is set, bits unused by lists."""
-    start = np.concatenate([[0], np.cumsum(Y.sum(axis=1))]).astype(np.uint64)
-    label = np.nonzero(Y)[1].astype(np.uint32)
+    """Return start, label and bits of the kernel's labels: the last bit of a row is set, bits unused by lists.
+
+    "known": NaN stands for unknown labels, whose start and list come instead of bits.
+    """
+    start, label = as_lists(Y == 1)
     n, n_labels = Y.shape
+    if form == "known":
+        return start, label, *as_lists(np.isnan(Y))
     if form == "lists":
         return start, label, np.empty((n, 0), np.uint8)
     wide = np.zeros((n, 8 * (n_labels // 8 + 1)), np.uint8)
@@ -71,17 +82,15 @@ def grow(
     oos_sum = np.zeros((n if asked else 0, Y.shape[1] if asked else 0))
     oos_votes = np.zeros(n if asked else 0, np.int32)
     importances = np.zeros(d)
-    start, label, bits = label_arrays(Y, form)
+    labels = label_arrays(Y, form)
     largest = min(len(train), n_draws) if n_draws else len(train)
-    room = kernel.make_trees(len(seeds), largest, rules.min_leaf, int(Y[train].sum()))
-    written = kernel.grow_trees(
+    room = kernel.make_trees(len(seeds), largest, rules.min_leaf, int((Y[train] != 0).sum()))
+    written = (grow_known_trees if form == "known" else kernel.grow_trees)(
         binned.codes,
         binned.start,
         binned.low,
         binned.high,
-        start,
-        label,
-        bits,
+        *labels,
         Y.shape[1],
         train.astype(np.uint32),
         np.empty(0) if weights is None else np.asarray(weights, float)[train],

@@ -130,7 +130,7 @@ def test_estimators_understand_unknown_rows():
     rows = [[name for name, x in zip("ab", line) if x > 0] for line in X]
     rows[3] = None
     Y = labels_from_lists(rows, labels=["a", "b"])
-    model = sylvan.slcforest(5, max_layers=2, random_state=0).fit(X, Y)
+    model = sylvan.slcforest(5, max_layers=2, zeros="absent", random_state=0).fit(X, Y)
     assert set(model.suggest_labels(top=50)["row"]) == {3}  # only its cells may be missing
 
 

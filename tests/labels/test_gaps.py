@@ -435,7 +435,7 @@ def test_unknown_cells_of_a_fitted_model(digits):
     Y = Y.astype(float)
     Y[600:] = np.nan
     assert doubt_missing_at_random(weak_model(sylvan.rf_et, X, Y)) == []
-    told = sylvan.rf_et(n_trees=20, random_state=0).set_params(trust_zeros=False).fit(X, Y)
+    told = sylvan.rf_et(n_trees=20, random_state=0).set_params(zeros="unrecorded").fit(X, Y)
     assert doubt_missing_at_random(told)[0].startswith("Rows 630 to 899 ")
 
 

@@ -48,3 +48,13 @@ def test_a_state_cannot_be_changed():
         state.layer = 1
     with pytest.raises(ValueError, match="read-only"):
         replace(state, bound=np.array([2.0])).bound[0] = 1
+
+
+def test_layers_that_learn_decisions_know_decided_cells():
+    recorded, candidates = np.array([[1, 0, 0, 0]], bool), np.array([[0, 1, 1, 1]], bool)
+    state = replace(LabelState.start(recorded, candidates), leaves_out=True)
+    state = replace(state, decided=np.array([[0, 1, -1, 0]], np.int8))
+    assert state.unknown.tolist() == [[False, True, True, True]]
+    after = state.with_confirmed()
+    assert after.current.tolist() == [[True, True, False, False]]
+    assert after.unknown.tolist() == [[False, False, False, True]]

@@ -180,7 +180,7 @@ def test_no_more_is_expected_than_cells_may_hold():
 
 
 def test_complete_labels():
-    summary = small(trust_zeros=True).fit(X, Y).summary()
+    summary = small(zeros="absent").fit(X, Y).summary()
     assert summary.notes[2:] == ["Nothing may be missing: zeros are taken as they are."]
     assert_array_equal(summary.labels["expected"], summary.labels["recorded"])
     assert_array_equal(summary.labels[["frequency", "low", "high"]], 1.0)
@@ -232,11 +232,18 @@ def test_what_is_suggested_is_what_is_listed():
 def test_notes_of_unknown_cells_and_of_estimators_without_an_interval():
     unknown = np.random.default_rng(0).random(Y.shape) < 0.2
     notes = small().fit(X, np.where(unknown, np.nan, Y_TRUE)).summary().notes
-    assert notes[2] == f"Zeros are trusted. {unknown.sum()} open cells may be positive."
-    assert notes[3].startswith("Label frequency: ")
+    known = f"Zeros are known to be absent. {unknown.sum()} unknown cells may be positive"
+    assert notes[2] == f"{known}; forests learn from all others."
+    assert notes[3] == (
+        "Label frequency: unknown cells are left out when forests learn, so that nothing needs to be estimated."
+    )
+    notes = small(frequency=0.8).fit(X, np.where(unknown, np.nan, Y_TRUE)).summary().notes
+    assert notes[2:4] == [f"{known}.", "Label frequency: given."]
     one = np.array(Y_TRUE, dtype=float)
     one[0, 0] = np.nan
-    assert small().fit(X, one).summary().notes[2] == "Zeros are trusted. 1 open cell may be positive."
+    assert small(zeros="absent").fit(X, one).summary().notes[2] == (
+        "Zeros are known to be absent. 1 unknown cell may be positive; forests learn from all others."
+    )
     notes = small(frequency=TopRate()).fit(X, Y).summary().notes
     assert notes[2] == "Label frequency: estimated, without an interval."
     assert notes[3] == "Probabilities are those that a label is present, recorded or not."

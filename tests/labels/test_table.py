@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from sylvan.labels.table import read_weak_labels
+from sylvan.labels.weak import read_weak_labels
 
 
 def as_lists(weak):
@@ -47,12 +47,12 @@ NOTHING = np.zeros((3, 3), int).tolist()
     ],
 )
 @pytest.mark.parametrize(
-    ("trust_zeros", "candidates"),
-    [("auto", ZEROS), ("classes", ZEROS), (False, ZEROS), (True, NOTHING)],
+    ("zeros", "candidates"),
+    [("auto", ZEROS), ("classes", ZEROS), ("unrecorded", ZEROS), ("absent", NOTHING)],
     ids=["auto", "classes", "doubt", "trust"],
 )
-def test_zeros_may_be_positive_unless_they_are_trusted(make, trust_zeros, candidates):
-    weak = read_weak_labels(make(FULL), trust_zeros=trust_zeros)
+def test_zeros_may_be_positive_unless_they_are_trusted(make, zeros, candidates):
+    weak = read_weak_labels(make(FULL), zeros=zeros)
     assert weak.targets.form.kind == "multilabel"
     assert as_lists(weak) == (FULL.tolist(), candidates)
 
@@ -98,13 +98,13 @@ def with_na(dtype):
     ],
 )
 @pytest.mark.parametrize(
-    ("trust_zeros", "candidates"),
-    [("auto", UNKNOWN), ("classes", UNKNOWN), (True, UNKNOWN), (False, ZEROS)],
+    ("zeros", "candidates"),
+    [("auto", UNKNOWN), ("classes", UNKNOWN), ("absent", UNKNOWN), ("unrecorded", ZEROS)],
     ids=["auto", "classes", "trust", "doubt"],
 )
-def test_zeros_are_trusted_beside_unknown_cells_unless_they_are_not(make, trust_zeros, candidates):
+def test_zeros_are_trusted_beside_unknown_cells_unless_they_are_not(make, zeros, candidates):
     Y = make(PARTIAL)
-    weak = read_weak_labels(Y, trust_zeros=trust_zeros)
+    weak = read_weak_labels(Y, zeros=zeros)
     assert as_lists(weak) == (FULL.tolist(), candidates)
 
 
@@ -115,7 +115,7 @@ def test_zeros_are_trusted_beside_unknown_cells_unless_they_are_not(make, trust_
 def test_a_value_may_stand_for_unknown(make, value):
     Y = np.where(np.isnan(PARTIAL), value, PARTIAL).astype(int)
     assert as_lists(read_weak_labels(make(Y), unknown_label=value)) == (FULL.tolist(), UNKNOWN)
-    assert as_lists(read_weak_labels(make(Y), unknown_label=value, trust_zeros=False)) == (FULL.tolist(), ZEROS)
+    assert as_lists(read_weak_labels(make(Y), unknown_label=value, zeros="unrecorded")) == (FULL.tolist(), ZEROS)
     with pytest.raises(ValueError, match=rf"Y must hold 0 and 1 only, but column 1 has {value}(\.0)? in row 0"):
         read_weak_labels(make(Y))
 
@@ -151,14 +151,14 @@ def test_names_for_missing(missing):
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, sparse.csr_array, lambda Y: Y.astype(bool)])
 def test_zero_for_unknown(make):
     assert as_lists(read_weak_labels(make(FULL), unknown_label=0)) == (FULL.tolist(), ZEROS)
-    for trust_zeros in (False, "classes"):
-        weak = read_weak_labels(make(FULL), unknown_label=0, trust_zeros=trust_zeros)
+    for zeros in ("unrecorded", "classes"):
+        weak = read_weak_labels(make(FULL), unknown_label=0, zeros=zeros)
         assert as_lists(weak) == (FULL.tolist(), ZEROS)
 
 
 def test_who_calls_zeros_unknown_does_not_trust_them_in_two_classes():
-    for trust_zeros, candidates in (("auto", [[1], [0]]), ("classes", [[1], [0]]), (True, [[0], [0]])):
-        weak = read_weak_labels([0, 1], unknown_label=0, trust_zeros=trust_zeros)
+    for zeros, candidates in (("auto", [[1], [0]]), ("classes", [[1], [0]]), ("absent", [[0], [0]])):
+        weak = read_weak_labels([0, 1], unknown_label=0, zeros=zeros)
         assert as_lists(weak) == ([[0], [1]], candidates)
 
 
@@ -259,22 +259,22 @@ def test_two_classes_are_one_label(y):
     weak = read_weak_labels(y)
     assert weak.targets.form.kind == "binary"
     assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
-    for trust_zeros in (True, "classes"):
-        assert as_lists(read_weak_labels(y, trust_zeros=trust_zeros)) == ([[0], [1], [0]], [[0], [0], [0]])
-    assert as_lists(read_weak_labels(y, trust_zeros=False)) == ([[0], [1], [0]], [[1], [0], [1]])
+    for zeros in ("absent", "classes"):
+        assert as_lists(read_weak_labels(y, zeros=zeros)) == ([[0], [1], [0]], [[0], [0], [0]])
+    assert as_lists(read_weak_labels(y, zeros="unrecorded")) == ([[0], [1], [0]], [[1], [0], [1]])
 
 
 @pytest.mark.parametrize("make", [np.array, pd.DataFrame, lambda Y: Y.tolist(), sparse.csr_array])
 def test_a_table_of_one_label_is_no_pair_of_classes(make):
-    weak = read_weak_labels(make(np.array([[0], [1], [0]])), trust_zeros="classes")
+    weak = read_weak_labels(make(np.array([[0], [1], [0]])), zeros="classes")
     assert weak.targets.form.kind == "multilabel"
     assert as_lists(weak) == ([[0], [1], [0]], [[1], [0], [1]])
 
 
-@pytest.mark.parametrize("trust_zeros", ["auto", "classes", True, False])
+@pytest.mark.parametrize("zeros", ["auto", "classes", "absent", "unrecorded"])
 @pytest.mark.parametrize("y", [[2, 0, 1], ["c", "a", "b"], pd.Series(["c", "a", "b"])])
-def test_several_classes_leave_nothing_to_complete(y, trust_zeros):
-    weak = read_weak_labels(y, trust_zeros=trust_zeros)
+def test_several_classes_leave_nothing_to_complete(y, zeros):
+    weak = read_weak_labels(y, zeros=zeros)
     assert weak.targets.form.kind == "multiclass"
     assert as_lists(weak) == ([[0, 0, 1], [1, 0, 0], [0, 1, 0]], NOTHING)
 
@@ -369,7 +369,7 @@ def test_bad_labels(y, message):
         read_weak_labels(y)
 
 
-@pytest.mark.parametrize("value", ["yes", None, 1, 0, "True"])
-def test_bad_trust(value):
-    with pytest.raises(ValueError, match="trust_zeros must be one of 'auto', 'classes', True, False, got"):
-        read_weak_labels(FULL, trust_zeros=value)
+@pytest.mark.parametrize("value", ["yes", None, 1, True, False, "True"])
+def test_bad_meaning_of_zeros(value):
+    with pytest.raises(ValueError, match="zeros must be one of 'auto', 'classes', 'absent', 'unrecorded', got"):
+        read_weak_labels(FULL, zeros=value)

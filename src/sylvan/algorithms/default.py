@@ -60,7 +60,7 @@ def auto(
         length=FixedLength(),
         average_layers=True,
         calibrate=Calibration(),
-        trust_zeros="classes" if frequency is None else "auto",
+        zeros="classes" if frequency is None else "auto",
         decision_threshold=decision_threshold,
     )
 

@@ -16,7 +16,8 @@ from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, 
 from sylvan.io.registry import find_name
 from sylvan.labels.calibrate import Calibration
 from sylvan.labels.findings import Decider, Findings
-from sylvan.labels.table import check_mark
+from sylvan.labels.table import check_marks
+from sylvan.labels.weak import ZEROS
 from sylvan.measures import Measure
 
 _SOMETIMES = {"feature_names_in_": np.ndarray, "label_names_in_": np.ndarray, "_findings": Findings}
@@ -106,8 +107,8 @@ def check_cascade(model: Any) -> None:
     if not all_or_none(model, tuple(_ALWAYS)):
         require(not _SOMETIMES.keys() & vars(model).keys(), "The layers are missing.")
         return
-    check_mark(model.unknown_label)
-    check_choice("trust_zeros", model.trust_zeros, ("auto", "classes", True, False))
+    check_marks(model.unknown_label, model.absent_label)
+    check_choice("zeros", model.zeros, ZEROS)
     decider, n_labels, scanning = model.decider_, model.n_labels_, model.scanning_
     require(decider.form.n_labels == n_labels, "There are other labels.")
     same = type(decider.form.classes) is type(model.classes_) and len(decider.form.classes) == len(model.classes_)

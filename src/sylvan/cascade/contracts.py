@@ -13,7 +13,8 @@ class Forest(Protocol):
     """What a cascade needs of a forest.
 
     `oos_proba_` holds the probabilities of the training rows from trees that did not see them. Columns that several
-    forests or layers share are encoded once: forests with the same `encoding` share them.
+    forests or layers share are encoded once: forests with the same `encoding` share them. If a forest has
+    `learns_unknown = True`, it gets NaN for labels that are unknown and to be left out; otherwise 0.
     """
 
     oos_proba_: np.ndarray

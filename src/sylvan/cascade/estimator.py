@@ -18,9 +18,9 @@ from sylvan._validation import check_features, check_groups, check_rows, check_s
 from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.contracts import MAX_SEED
-from sylvan.cascade.growth import Stage, grow, kept_layers, make_decider, make_findings
+from sylvan.cascade.growth import Stage, count_missing, grow, kept_layers, make_decider, make_findings
 from sylvan.cascade.layer import TrainingRows
-from sylvan.cascade.plan import Plan, make_plan, open_checkpoints, row_weights, scan_rows
+from sylvan.cascade.plan import Plan, knows_frequency, make_plan, open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
@@ -29,7 +29,7 @@ from sylvan.labels.findings import Findings
 from sylvan.labels.state import LabelState
 from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
 from sylvan.labels.summary import Grown, Summary
-from sylvan.labels.table import WeakLabels, read_weak_labels
+from sylvan.labels.weak import WeakLabels, read_weak_labels
 
 _NOTHING_IMPUTED = (
     "No label was imputed: no unrecorded cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
@@ -73,7 +73,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         learns from the recorded labels. The cascade sets its `random_state`.
     scoring : str, Measure or None, default=None
         Measure of a layer's out-of-sample probabilities against the recorded labels (`sylvan.measures`). Unknown
-        cells are left out where zeros are trusted (measures by row take them for negatives). None: the share of wrong
+        cells are left out where zeros are absent (measures by row take them for negatives). None: the share of wrong
         predictions for classes, micro AUROC for labels, whose order survives missing positives.
     decision_threshold : float, "calibrated" or "learned", default=0.5
         A label is predicted where its probability is greater, as set when `fit` is called. "calibrated": than 0.5 times
@@ -89,9 +89,15 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         such as `Interactions`.
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
-    trust_zeros : "auto", "classes", True or False, default="auto"
-        Whether a 0 is known to be negative; only cells that are not may be imputed. "auto": True if Y has unknown
-        cells, False otherwise. "classes": the same for a table of labels, but True if y has two classes.
+    absent_label : default=None
+        Marks cells of Y that are known to be absent, such as -1 or "not found", where zeros are unrecorded.
+    zeros : "auto", "classes", "absent" or "unrecorded", default="auto"
+        What a 0 means: known to be absent, or not recorded, so that it may be imputed or suggested as unknown cells
+        may. "auto": absent, if at least 5 % of the cells that are not recorded are unknown (fewer are slips of the pen
+        rather than a habit of leaving cells open; there is a warning), and absent ones have no mark of their own.
+        "classes": as "auto" for a table of labels, but absent if y has two classes. Where zeros are absent, the forests
+        of `sylvan.forests` leave unknown cells out, unless you know the label frequency (`KnownFrequency`, a range) or
+        a label has no absent cell at all: then they learn 0 there.
     class_weight : dict, list of dicts, "balanced" or None, default=None
         Weights of classes, as in scikit-learn's forests.
     n_jobs : int or None, default=None
@@ -159,7 +165,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         separate_forests: bool = False,
         score_folds: int | None = None,
         unknown_label: Any = np.nan,
-        trust_zeros: Any = "auto",
+        absent_label: Any = None,
+        zeros: str = "auto",
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -195,9 +202,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         X : array, table or sparse matrix of shape (n, n_features)
             NaN stands for a missing value.
         y : (n, n_labels) of 0/1 (yes/no, true/false in tables), or lists of labels by row; or (n,) classes
-            1 is a recorded positive. 0 is "not recorded", and may be imputed, unless zeros are trusted. Unknown cells
-            (NaN, or `unknown_label`) count as 0 until they are imputed. Of two classes, the second is the positive
-            one, which may be missing unless `trust_zeros` says otherwise.
+            1 is a recorded positive. 0 is "not recorded", and may be imputed, or known to be absent (`zeros`). NaN, or
+            `unknown_label`, is unknown. Of two classes, the second is the positive one, which may be missing unless
+            `zeros` says otherwise.
         sample_weight : (n,), optional
             As the forests understand it. Rows of weight 0 are ignored, and nothing is imputed there.
         groups : (n,), optional
@@ -230,7 +237,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         forget(self)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        return read_weak_labels(y, self.unknown_label, self.trust_zeros)
+        return read_weak_labels(y, self.unknown_label, self.zeros, absent_label=self.absent_label)
 
     _check_stored = check_cascade
 
@@ -251,6 +258,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             """Return the labels of the used rows before layer 1."""
             used = rows.X if rows.used is None else rows.X[rows.used]
             state = plan.impute.begin(used, rows.select(weak.recorded), rows.select(weak.candidates), seeds[0], labels)
+            state = replace(state, leaves_out=weak.leaves_out and not knows_frequency(plan.impute))
             return state if decided is None else replace(state, decided=rows.select(decided))
 
         try:
@@ -263,6 +271,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             groups = check_groups(groups, X.shape[0])
             data = [X, weak.recorded, weak.candidates, weights, groups, list(map(str, labels))]
             data += [] if decided is None else [decided]
+            data += ["leaves out"] if weak.leaves_out else []
             checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
             seeds = seeds if checkpoints is None else checkpoints.seeds(seeds)
             progress = Progress(self, self.callbacks, self.verbose, plan.max_layers, plan.measure.name)
@@ -285,6 +294,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         self.n_layers_ = len(self.layers_)
         last, targets = stages[self.n_layers_ - 1], weak.targets
         self.decider_ = make_decider(plan, last, weak, used, self.decision_threshold)
+        last = count_missing(plan, last, used)
+        self.decider_ = self.decider_._replace(counts=last.after.counts)
         self.calibration_ = plan.calibrate
         self.classes_, self.n_labels_ = targets.form.classes, targets.n_labels
         if targets.form.names is not None:
@@ -295,6 +306,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         grown = Grown(
             self.n_features_in_, self.n_layers_, len(stages), plan.average_layers, last.record.score,
             plan.measure.in_words, plan.calibrate is not None, getattr(plan.impute, "reestimates", False),
+            targets.n_unknown, 0 if targets.absent is None else int(targets.absent.sum()),
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
         self._findings = make_findings(self.decider_, last, weak, used, told, grown)
@@ -377,7 +389,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """
         check_is_fitted(self, "layers_")
         form = self.decider_.form
-        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros, form.names)
+        weak = read_weak_labels(Y, self.unknown_label, self.zeros, form.names, self.absent_label)
         if not form.has_labels:
             raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
         weak.targets.check_labels(form)
@@ -425,7 +437,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             cells; candidates: cells that were neither recorded nor decided; median_rank: of the hidden among the
             candidates by probability, 1 is best; expected_by_chance: recall of as many cells picked at random.
         """
-        weak = read_weak_labels(Y, self.unknown_label, self.trust_zeros).decide(decisions)
+        weak = read_weak_labels(Y, self.unknown_label, self.zeros, absent_label=self.absent_label).decide(decisions)
         drawn = check_random_state(self.random_state if random_state is None else random_state)
         # A hidden positive would be looked for nowhere if nothing may be missing, as in classes.
         hidden = hide_some(weak.recorded, rate, drawn) & weak.candidates.any()

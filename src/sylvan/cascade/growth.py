@@ -21,7 +21,7 @@ from sylvan.cascade.progress import Progress
 from sylvan.labels.findings import Decider, Findings
 from sylvan.labels.state import LabelState, mean_of
 from sylvan.labels.summary import Grown
-from sylvan.labels.table import WeakLabels
+from sylvan.labels.weak import WeakLabels
 from sylvan.measures import Measure
 
 
@@ -145,7 +145,8 @@ def _grow_layer(
     `judged` has probabilities from cascades that have never seen the rows, NaN for rows that all have seen.
     """
     number = len(history) + 1
-    new = _NewLayer(plan, number, rows, passed, rows.expand(state.current), seed)
+    unknown = None if state.unknown is None else rows.expand(state.unknown)
+    new = _NewLayer(plan, number, rows, passed, rows.expand(state.current), unknown, seed)
     after = plan.impute.step(state, rows.select(new.guides))
     after = after.with_confirmed() if getattr(plan.impute, "imputes", True) else after
     proba = mean_of(new.probas)
@@ -174,13 +175,15 @@ class _NewLayer:
     """
 
     def __init__(
-        self, plan: Plan, number: int, rows: TrainingRows, passed: Passed, labels: np.ndarray, seed: int
-    ) -> None:
+        self, plan: Plan, number: int, rows: TrainingRows, passed: Passed, labels: np.ndarray,
+        unknown: np.ndarray | None, seed: int,
+    ) -> None:  # fmt: skip
         self.templates: list[Any] = plan.forests(number)
         draws = np.random.RandomState(seed).randint(MAX_SEED, size=(4, len(self.templates)))
         self.seeds = [[int(value) for value in line] for line in draws]  # of forests, judges, guides, augmenter
         self.rows, features = rows.turn(number)
         self.plan, self.passed, self.labels = plan, passed, labels
+        self.some_labels = labels if unknown is None else np.where(unknown, np.nan, labels)
         self.given = LayerInput(self.rows, passed.blocks)
         visible = visible_blocks(len(self.templates), passed.makers, plan.crossover)
         widths = [block.shape[1] for block in passed.blocks]
@@ -223,7 +226,8 @@ class _NewLayer:
             known = template.get_params(deep=False)
             forest = clone(template).set_params(**{name: value for name, value in wanted.items() if name in known})
             columns = given.encode(forest, seen, with_X)
-            forest.fit(columns, labels, sample_weight=rows.sample_weight, groups=rows.groups)
+            learnt = self.some_labels if getattr(forest, "learns_unknown", False) else labels
+            forest.fit(columns, learnt, sample_weight=rows.sample_weight, groups=rows.groups)
             proba = np.array(forest.oos_proba_).reshape(labels.shape)
             if rows.used is not None:  # these rows belong to no bin
                 unused = ~rows.used
@@ -259,7 +263,7 @@ class _NewLayer:
 
 
 def _score(measure: Measure, state: LabelState, proba: np.ndarray) -> float:
-    """Measure probabilities against the recorded labels; unknown cells are left out where other zeros are trusted.
+    """Measure probabilities against the recorded labels; unknown cells are left out where zeros are absent.
 
     Measures by row need every cell and take unknown ones for negatives.
     """
@@ -286,6 +290,15 @@ def kept_layers(plan: Plan, stages: list[Stage]) -> list[Layer]:
     return kept[::-1]
 
 
+def count_missing(plan: Plan, last: Stage, used: np.ndarray | None) -> Stage:
+    """Return the last stage with the frequency that its calibrated probabilities of left out cells imply."""
+    if last.after.frequency is None or not last.after.leaves_out or plan.impute.imputes:
+        return last
+    proba = last.proba if used is None else last.proba[used]
+    present = proba if plan.calibrate is None else plan.calibrate.transform(proba)
+    return last._replace(after=last.after.counted(present))
+
+
 def make_decider(plan: Plan, last: Stage, weak: WeakLabels, used: np.ndarray | None, threshold: Any) -> Decider:
     """Return what turns probabilities into labels: calibrated with what the last layer says of the training rows."""
     if isinstance(threshold, str) and threshold == "calibrated" and last.after.frequency is None:
@@ -295,7 +308,11 @@ def make_decider(plan: Plan, last: Stage, weak: WeakLabels, used: np.ndarray | N
         if c is not None and c.low is not None and c.high is not None:
             interval = np.nan_to_num(c.low), np.nan_to_num(c.high, nan=1.0)
         proba = last.proba if used is None else last.proba[used]
-        plan.calibrate.fit(last.trained.recorded, proba, last.after.counts.known_frequency, interval)
+        recorded, counts = last.trained.recorded, last.after.counts
+        if counts.leaves_out:
+            plan.calibrate.fit(recorded, proba, counts.learnt_share, None, known=~last.after.candidates)
+        else:
+            plan.calibrate.fit(recorded, proba, counts.known_frequency, interval)
     form = weak.targets.form
     if isinstance(threshold, str):
         if form.has_two_classes and not weak.candidates.any():

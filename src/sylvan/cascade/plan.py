@@ -19,7 +19,8 @@ from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.length import FixedLength
 from sylvan.labels.contracts import Calibrator, LabelImputer
 from sylvan.labels.impute import KeepLabels
-from sylvan.labels.table import TargetForm, WeakLabels
+from sylvan.labels.table import TargetForm
+from sylvan.labels.weak import WeakLabels
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
 
@@ -140,6 +141,11 @@ def _forests_of(forests: Any, crossover: Any, number: int) -> list[Any]:
     if crossover and len(forests) < 2:
         raise ValueError("crossover=True needs at least two forests: each sees only what the others found.")
     return list(forests)
+
+
+def knows_frequency(impute: Any) -> bool:
+    """Say whether the user told an imputer something of the label frequency."""
+    return bool(getattr(getattr(impute, "frequency", None), "told", False))
 
 
 def default_measure(form: TargetForm) -> Measure:

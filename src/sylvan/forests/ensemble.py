@@ -32,7 +32,7 @@ from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, check_proba, require
 from sylvan.kernels.cuts import Rules
-from sylvan.labels.table import TargetForm, complete_targets
+from sylvan.labels.table import TargetForm, read_targets
 
 MAX_TREES = 2**17  # sums of more leaf values would not be exact
 MAX_DRAWS = 2**31 - 1  # of a tree: bags are counted in 32 bits
@@ -93,6 +93,7 @@ class TreeVotes:
 class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
     """Fit, predict and inspect a forest. Subclasses say how a node chooses its cut."""
 
+    learns_unknown = True  # labels may be NaN
     _random_cut: bool
     _fitted_names = ("_bag", "_form")
 
@@ -127,6 +128,8 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         X : array, table or sparse matrix of shape (n, n_features), or a `BinnedMatrix`
             NaN stands for a missing value.
         y : (n, n_labels) of 0/1 for multi-label targets, or (n,) classes
+            NaN stands for an unknown label: nodes count known cells only, and a leaf that knows none of a label has
+            the value of the nearest node above that does (0 if the label is unknown in all rows).
         sample_weight : (n,), optional
             With `bootstrap=True` rows are drawn in proportion to their weight (as in scikit-learn 1.9, but the number
             of draws does not depend on the scale of the weights); without, they count by their weight.
@@ -140,7 +143,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if not isinstance(X, BinnedMatrix):
             X = check_features(self, X, reset=True)
-        targets = complete_targets(y)
+        targets = read_targets(y)
         check_rows(X.shape[0], targets.n_rows)
         weights, scale = check_weights(sample_weight, X.shape[0])
         used = np.ones(X.shape[0], bool) if weights is None else weights > 0

@@ -18,6 +18,7 @@ from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.out_of_sample import Fit
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels import grow
+from sylvan.kernels.known import grow_known_trees
 from sylvan.labels.table import Targets
 
 _BLOCK_WORK = 1_000_000  # row-tree pairs, which take a second or two to grow
@@ -77,15 +78,19 @@ def grow_forest(
     Return the trees, feature importances, and sum and number of votes on rows out of sample (no rows: none are asked).
     """
     n, d = binned.shape
-    # Bits are counted in single precision, which is exact for whole weights: draws, or none given.
-    bits = label_bits(targets) if weights is None or all(n_draws) else np.empty((n, 0), np.uint8)
-    data = share([binned.codes, binned.start, binned.low, binned.high, targets.start, targets.label, bits])
+    whole = weights is None or all(n_draws)  # draws, or none given: what bits count in single precision is exact
+    beside: tuple[np.ndarray, ...]
+    if targets.unknown_lists is not None:
+        beside, weights = targets.unknown_lists, weights if whole else _summable(weights)
+    else:
+        beside = (label_bits(targets) if whole else np.empty((n, 0), np.uint8),)
+    data = share([binned.codes, binned.start, binned.low, binned.high, targets.start, targets.label, *beside])
     tasks, rows_of_task = [], []
     for fit, fit_draws, fit_seeds in zip(fits, n_draws, seeds):
         fit_weights = np.empty(0) if weights is None else weights[fit.train]
         rows = share([fit.train.astype(np.uint32), fit_weights, fit.held.astype(np.uint32)])
         for block in cut_into_blocks(len(fit_seeds), n, n_jobs):
-            tasks.append((rules, targets.n_labels, fit_draws, fit.out_of_bag, *data, *rows, fit_seeds[block]))
+            tasks.append((rules, targets.n_labels, fit_draws, fit.out_of_bag, *rows, fit_seeds[block], *data))
             rows_of_task.append(slice(None) if fit.out_of_bag else fit.held)
     blocks, importances = [], np.zeros(d)
     n_asked = n if any(fit.out_of_bag or len(fit.held) for fit in fits) else 0
@@ -105,6 +110,12 @@ def grow_forest(
     return TreeArrays.concatenate(blocks, targets.n_labels), importances, oos_sum, oos_votes
 
 
+def _summable(weights: Any) -> np.ndarray:
+    """Return weights (at most 2) as multiples of a power of two, so that all their sums are exact; 0 stays 0."""
+    grid = 2.0 ** (51 - np.ceil(np.log2(len(weights) + 1)))
+    return np.where(weights > 0, np.maximum(np.rint(weights * grid), 1.0) / grid, 0.0)
+
+
 def label_bits(targets: Targets) -> np.ndarray:
     """Pack labels eight to a byte, the last bit of a row set; no columns where lists are cheaper."""
     n, n_bytes = targets.n_rows, targets.n_labels // 8 + 1
@@ -120,21 +131,22 @@ def label_bits(targets: Targets) -> np.ndarray:
 
 
 def _grow_block(
-    rules: grow.Rules, n_labels: int, n_draws: int, out_of_bag: bool, *arrays: np.ndarray
-) -> tuple[grow.Trees, np.ndarray, np.ndarray, np.ndarray]:
+    rules: grow.Rules, n_labels: int, n_draws: int, out_of_bag: bool, train: np.ndarray, weights: np.ndarray,
+    held: np.ndarray, seeds: np.ndarray, *data: np.ndarray,
+) -> tuple[grow.Trees, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Grow a block of trees; return them, the votes on rows out of sample and the feature importances.
 
-    `arrays` are seven of bins and labels, then rows to train on, their weights, rows to hold out, and the trees' seeds.
+    `data` are bins and labels: the start and list of positive ones, and bits, or the start and list of unknown ones.
     """
-    *data, train, weights, held, seeds = arrays
+    starts, grow_trees = ([4], grow.grow_trees) if len(data) == 7 else ([4, 6], grow_known_trees)
     d, n = data[0].shape
     n_asked = n if out_of_bag or len(held) else 0
     oos_sum, oos_votes, importances = np.zeros((n_asked, n_labels)), np.zeros(n_asked, np.int32), np.zeros(d)
     largest_bag = min(len(train), n_draws) if n_draws else len(train)
-    n_positives = int(np.diff(data[4])[train].sum())  # by where each row's labels start
-    trees = grow.make_trees(len(seeds), largest_bag, rules.min_leaf, n_positives)
+    n_values = sum(int(np.diff(data[at])[train].sum()) for at in starts)  # by where each row's labels start
+    trees = grow.make_trees(len(seeds), largest_bag, rules.min_leaf, n_values)
     rows = (train, weights, held, seeds, n_draws, out_of_bag)
-    written = grow.grow_trees(*data, n_labels, *rows, *rules, oos_sum, oos_votes, importances, *trees)
+    written = grow_trees(*data, n_labels, *rows, *rules, oos_sum, oos_votes, importances, *trees)
     asked = slice(None) if out_of_bag else held
     return grow.trim_trees(trees, *written), oos_sum[asked], oos_votes[asked], importances
 

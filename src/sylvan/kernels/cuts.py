@@ -71,13 +71,14 @@ _BIT_INDEX = np.argsort([((1 << i) * 0x03F79D71B4CB0A89 % 2**64) >> 58 for i in 
 
 
 @part
-def _lowest_bit(word):
+def lowest_bit(word):
     """Index of the lowest set bit of a word that is not 0."""
     return _BIT_INDEX[((word & (~word + _ONE)) * _DE_BRUIJN) >> _58]
 
 
 @part
-def _offer(cut, score, feature, last_left, threshold, missing_left, saw_missing):
+def offer(cut, score, feature, last_left, threshold, missing_left, saw_missing):
+    """Keep a cut if it is better than the best so far."""
     if score > cut.score[0]:
         cut.score[0], cut.feature[0], cut.bin[0] = score, feature, last_left
         cut.threshold[0], cut.missing_left[0], cut.saw_missing[0] = threshold, missing_left, saw_missing
@@ -99,7 +100,7 @@ def _settle(bins, feature, value, low, high):
 
 
 @part
-def _middle(bins, feature, left, right):
+def middle(bins, feature, left, right):
     """Return a threshold half way between two bins left < right."""
     low = bins.high[bins.start[feature] + left]
     high = bins.low[bins.start[feature] + right]
@@ -108,13 +109,13 @@ def _middle(bins, feature, left, right):
 
 
 @part
-def _offer_between(bins, feature, left, right, score, missing_left, n_missing, cut):
+def offer_between(bins, feature, left, right, score, missing_left, n_missing, cut):
     """Offer the cut between two neighbouring bins of a node."""
     if right == MISSING:
         last_left, threshold = MISSING - 1, np.inf
     else:
-        last_left, threshold = _settle(bins, feature, _middle(bins, feature, left, right), left, right)
-    _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
+        last_left, threshold = _settle(bins, feature, middle(bins, feature, left, right), left, right)
+    offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
 
 
 @part
@@ -282,11 +283,11 @@ def _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing
             work.next[n_side] = k
             n_side += np.uint64(((code <= last) | (missing_left & (code == MISSING))) == take_left)
         score = _score_side(work, shape, n_side)
-    _offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
+    offer(cut, score, feature, last_left, threshold, missing_left, n_missing > 0)
 
 
 @section
-def _draw_cut(bins, feature, low, high, n_missing, state):
+def draw_cut(bins, feature, low, high, n_missing, state):
     """Draw a cut uniformly between the node's smallest and largest value: last left bin, threshold, missing left."""
     missing_left = n_missing > 0 and random_unit(state) < 0.5
     if low == high:  # only "missing or not" can be asked
@@ -315,7 +316,7 @@ def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut)
                 word = work.words[step]
             if word == 0:
                 break
-            this = 64 * step + _lowest_bit(word)
+            this = 64 * step + lowest_bit(word)
             word &= word - _ONE
             if this == MISSING and missing_left:
                 break
@@ -324,7 +325,7 @@ def _sweep_rows(work, shape, bins, feature, missing_left, n_missing, rules, cut)
                     break
                 score = _score(shape, left_weight, left_squares, left_cross)
                 if score > cut.score[0]:
-                    _offer_between(bins, feature, previous, this, score, missing_left, n_missing, cut)
+                    offer_between(bins, feature, previous, this, score, missing_left, n_missing, cut)
             previous = this
         k = work.head[this]
         while k != NONE:
@@ -369,7 +370,7 @@ def _sweep_bins(work, shape, bins, feature, low, high, missing_left, n_missing, 
                 break
             score = _score(shape, left_weight, left_squares, left_cross)
             if score > cut.score[0]:
-                _offer_between(bins, feature, previous, this, score, missing_left, n_missing, cut)
+                offer_between(bins, feature, previous, this, score, missing_left, n_missing, cut)
         if this != MISSING:
             previous = this
         n_left += np.int64(work.next[this])
@@ -405,9 +406,9 @@ def judge_feature(work, shape, bins, feature, low, high, n_missing, state, rules
     two_values = n_bins == 2 and n_missing == 0
     if rules.random_cut or two_values:
         if rules.random_cut:
-            last_left, threshold, missing_left = _draw_cut(bins, feature, low, high, n_missing, state)
+            last_left, threshold, missing_left = draw_cut(bins, feature, low, high, n_missing, state)
         else:
-            last_left, threshold, missing_left = 0, _middle(bins, feature, 0, 1), False
+            last_left, threshold, missing_left = 0, middle(bins, feature, 0, 1), False
         _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut)
     elif shape.n_bytes > 0 and shape.n_rows > 256 and shape.n_rows > 2 * n_bins:
         _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)

@@ -6,10 +6,11 @@ Rows that the tree did not draw travel down too: their out-of-sample probability
 """
 
 from collections import namedtuple
+from collections.abc import Callable
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel, part, section
+from sylvan.kernels.compile import kernel, maker, part, section
 from sylvan.kernels.cuts import MISSING, Bins, Cut, Labels, Rules, Shape, gather, judge_feature, make_work, open_node
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_below, random_unit
@@ -29,10 +30,13 @@ Trees = namedtuple(
 _DTYPES = ("i8", "i8", "i4", "f8", "i4", "u1", "f4", "i4", "u2", "f4")  # of `Trees`
 
 
-def make_trees(n_trees: int, largest_bag: int, min_leaf: int, n_positives: int) -> Trees:
-    """Allocate room for trees that is certainly enough; parts that stay untouched cost no memory."""
+def make_trees(n_trees: int, largest_bag: int, min_leaf: int, n_values: int) -> Trees:
+    """Allocate room for trees that is certainly enough; parts that stay untouched cost no memory.
+
+    A tree has at most as many leaf values as its rows have positive labels, and unknown ones.
+    """
     n_leaves = n_trees * max(1, largest_bag // min_leaf)
-    lengths = [n_trees] * 2 + [2 * n_leaves] * 5 + [n_leaves] + [n_trees * n_positives] * 2
+    lengths = [n_trees] * 2 + [2 * n_leaves] * 5 + [n_leaves] + [n_trees * n_values] * 2
     return Trees(*[np.empty(length, dtype) for length, dtype in zip(lengths, _DTYPES)])
 
 
@@ -47,6 +51,12 @@ Sample = namedtuple("Sample", "rows held weight")
 
 Scratch = namedtuple("Scratch", "work cut features decrease tally seen local spare stack")
 """Room that is used again for each tree."""
+
+Asked = namedtuple("Asked", "train_rows train_weight hold_rows seeds n_draws out_of_bag")
+"""The trees that are wanted, and their rows; see `grow_trees`."""
+
+Sums = namedtuple("Sums", "oos_sum oos_votes importances")
+"""What is added up over trees."""
 
 
 @part
@@ -119,46 +129,54 @@ def _sort_labels(labels, n):
         labels[j + 1] = value
 
 
-@section
-def _search(work, shape, bins, rows, features, n_constant, state, rules, cut):
-    """Draw features and find the best cut. Returns how many leading `features` are known to be constant.
+def search_by(judge: Callable) -> Callable:
+    """Return the part that searches a node's cut and has features judged so."""
 
-    features = [ constant above this node | found constant here | still to draw | drawn here ]. Only the part behind
-    the first is reordered, so the first part stays true for the whole subtree.
-    """
-    found, drawn_known, n_useful, n_drawn = 0, 0, 0, 0
-    end = features.size
-    while end > n_constant + found:
-        if rules.count_constants:
-            if n_drawn >= rules.max_features and n_useful > 0:
-                break
-            n_drawn += 1
-            at = drawn_known + random_below(state, end - found - drawn_known)
-            if at < n_constant:  # a constant of an ancestor was drawn: which one does not matter, so none is moved
-                drawn_known += 1
+    @section
+    def search(work, shape, bins, rows, features, n_constant, state, rules, cut):
+        """Draw features and find the best cut. Returns how many leading `features` are known to be constant.
+
+        features = [ constant above this node | found constant here | still to draw | drawn here ]. Only the part behind
+        the first is reordered, so the first part stays true for the whole subtree.
+        """
+        found, drawn_known, n_useful, n_drawn = 0, 0, 0, 0
+        end = features.size
+        while end > n_constant + found:
+            if rules.count_constants:
+                if n_drawn >= rules.max_features and n_useful > 0:
+                    break
+                n_drawn += 1
+                at = drawn_known + random_below(state, end - found - drawn_known)
+                if at < n_constant:  # a constant of an ancestor was drawn: which one does not matter, so none is moved
+                    drawn_known += 1
+                    continue
+                at += found
+            else:
+                if n_useful >= rules.max_features:
+                    break
+                at = n_constant + found + random_below(state, end - n_constant - found)
+            feature = features[at]
+            low, high, n_missing = gather(bins.codes[feature], rows, work.code)
+            if low == high and (n_missing == 0 or n_missing == rows.size):
+                features[at] = features[n_constant + found]
+                features[n_constant + found] = feature
+                found += 1
                 continue
-            at += found
-        else:
-            if n_useful >= rules.max_features:
-                break
-            at = n_constant + found + random_below(state, end - n_constant - found)
-        feature = features[at]
-        low, high, n_missing = gather(bins.codes[feature], rows, work.code)
-        if low == high and (n_missing == 0 or n_missing == rows.size):
-            features[at] = features[n_constant + found]
-            features[n_constant + found] = feature
-            found += 1
-            continue
-        end -= 1
-        features[at] = features[end]
-        features[end] = feature
-        n_useful += 1
-        judge_feature(work, shape, bins, feature, low, high, n_missing, state, rules, cut)
-    return n_constant + found
+            end -= 1
+            features[at] = features[end]
+            features[end] = feature
+            n_useful += 1
+            judge(work, shape, bins, feature, low, high, n_missing, state, rules, cut)
+        return n_constant + found
+
+    return search
+
+
+_search = search_by(judge_feature)
 
 
 @part
-def _partition(codes, rows, last_left, missing_left, spare):
+def partition(codes, rows, last_left, missing_left, spare):
     """Put the rows that go left first, keeping their order; return their number."""
     left, right = np.uint64(0), np.uint64(0)
     last = np.uint8(last_left)
@@ -176,13 +194,19 @@ def _partition(codes, rows, last_left, missing_left, spare):
 
 
 @part
-def _mostly_left(codes, rows, last_left, row_weight):
+def mostly_left(codes, rows, last_left, row_weight):
     """Say whether the heavier part of the rows goes left: where missing values go if the node has seen none."""
     balance = 0.0
     for k in range(rows.size):
         w = row_weight[rows[k]]
         balance += w if codes[rows[k]] <= last_left else -w
     return balance > 0.0
+
+
+@part
+def on_grid(share):
+    """Return a share as leaves store it."""
+    return np.float32(np.floor(share * GRID + 0.5) / GRID)
 
 
 @section
@@ -192,7 +216,7 @@ def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
     out.feature[node], out.threshold[node], out.child[node], out.missing_left[node] = LEAF, 0.0, leaf, 0
     first = n_values
     for k in range(n_seen):
-        value = np.float32(np.floor(flat[seen[k]] / weight * GRID + 0.5) / GRID)
+        value = on_grid(flat[seen[k]] / weight)
         if value > 0.0:
             out.leaf_label[n_values] = seen[k]
             out.leaf_value[n_values] = value
@@ -202,7 +226,8 @@ def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
 
 
 @part
-def _push(stack, height, node, start, stop, held_start, held_stop, depth, n_constant, parent_feature):
+def push(stack, height, node, start, stop, held_start, held_stop, depth, n_constant, parent_feature):
+    """Let a node wait; return the number that wait now."""
     line = stack[height]
     line[0], line[1], line[2], line[3] = node, start, stop, held_start
     line[4], line[5], line[6], line[7] = held_stop, depth, n_constant, parent_feature
@@ -219,7 +244,7 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
         decrease[f] = 0.0
     judged = not (rules.random_cut and rules.max_features == 1)
     n_nodes, n_leaves, n_values = 1, 0, 0
-    height = _push(stack, 0, 0, 0, sample.rows.size, 0, sample.held.size, 0, 0, -1)
+    height = push(stack, 0, 0, 0, sample.rows.size, 0, sample.held.size, 0, 0, -1)
     while height > 0:
         height -= 1
         node, start, stop, held_start = stack[height, 0], stack[height, 1], stack[height, 2], stack[height, 3]
@@ -248,15 +273,15 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             feature, last_left, missing_left = cut.feature[0], cut.bin[0], cut.missing_left[0]
             column = bins.codes[feature]
             if not cut.saw_missing[0]:
-                missing_left = _mostly_left(column, rows, last_left, sample.weight)
-            middle = start + _partition(column, rows, last_left, missing_left, spare)
-            held_middle = held_start + _partition(column, held, last_left, missing_left, spare)
+                missing_left = mostly_left(column, rows, last_left, sample.weight)
+            middle = start + partition(column, rows, last_left, missing_left, spare)
+            held_middle = held_start + partition(column, held, last_left, missing_left, spare)
             decrease[feature] -= purity
             out.feature[node], out.threshold[node] = feature, cut.threshold[0]
             out.child[node], out.missing_left[node] = n_nodes, missing_left
             below = depth + 1
-            height = _push(stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature)
-            height = _push(stack, height, n_nodes, start, middle, held_start, held_middle, below, n_constant, feature)
+            height = push(stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature)
+            height = push(stack, height, n_nodes, start, middle, held_start, held_middle, below, n_constant, feature)
             n_nodes += 2
         else:
             first_value = n_values
@@ -294,12 +319,75 @@ def _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, 
     return n_rows, n_held
 
 
-@kernel(
-    "i8 i8 i8(u1[,], i8[], f8[], f8[], u8[], u4[], u1[,], i8, u4[], f8[], u4[], u8[], i8, flag,"  # up to out_of_bag
-    "i8, i8, i8, i8, flag, flag, out f8[,], out i4[], out f8[],"  # rules; oos_sum, oos_votes, importances
+@part
+def bag_size(asked):
+    """Return the most rows that a tree learns from."""
+    n = asked.train_rows.size
+    return min(n, asked.n_draws) if asked.n_draws > 0 else n
+
+
+@part
+def stack_height(asked, rules):
+    """Return the most nodes that wait: depth first, so not more than the depth."""
+    return min(rules.max_depth, max(1, bag_size(asked) // rules.min_leaf)) + 2
+
+
+def each_by(grow_tree: Callable) -> Callable:
+    """Return the part that grows all trees of a block, each so."""
+
+    @maker
+    def grow_each(bins, labels, n_labels, rules, asked, work, tally, sums, trees):
+        """Grow one tree per seed; return how many nodes, leaves and leaf values were written."""
+        n_features, n = bins.codes.shape
+        cumulative = np.empty(0, np.float64)
+        if asked.n_draws > 0 and asked.train_weight.size > 0:
+            cumulative = np.cumsum(asked.train_weight)
+        largest_bag = bag_size(asked)
+        most_held = n if sums.oos_sum.shape[0] > 0 else 0
+        bag, state = np.empty(n, np.int32), np.empty(1, np.uint64)
+        room = Sample(np.empty(largest_bag, np.uint32), np.empty(most_held, np.uint32), np.empty(n, np.float64))
+        scratch = Scratch(
+            work,
+            Cut(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1), np.empty(1, np.bool_),
+                np.empty(1, np.bool_)),
+            np.empty(n_features, np.uint32), np.empty(n_features, np.float64),  # features, decrease
+            tally, np.empty(n_labels, np.uint32), np.empty(n_labels, np.uint32),  # tally, seen, local
+            np.empty(max(largest_bag, most_held) + 1, np.uint32),  # spare
+            np.empty((stack_height(asked, rules), 8), np.int64),
+        )  # fmt: skip
+        node, leaf, value = 0, 0, 0
+        for tree in range(asked.seeds.size):
+            state[0] = asked.seeds[tree]
+            bag[:] = 0
+            _draw_bag(state, asked.train_rows, cumulative, asked.n_draws, bag)
+            n_rows, n_held = _fill_sample(
+                bag, asked.train_rows, asked.train_weight, asked.hold_rows, asked.n_draws, asked.out_of_bag, room
+            )
+            sample = Sample(room.rows[:n_rows], room.held[:n_held], room.weight)
+            out = Trees(
+                trees.n_nodes, trees.n_leaves, trees.feature[node:], trees.threshold[node:], trees.child[node:],
+                trees.missing_left[node:], trees.size[node:], trees.leaf_length[leaf:], trees.leaf_label[value:],
+                trees.leaf_value[value:],
+            )  # fmt: skip
+            wrote = grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, sums.oos_sum, sums.oos_votes)
+            total = max(scratch.decrease.sum(), 1e-300)
+            for f in range(n_features):
+                sums.importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * GRID + 0.5) / GRID
+            trees.n_nodes[tree], trees.n_leaves[tree] = wrote[0], wrote[1]
+            node, leaf, value = node + wrote[0], leaf + wrote[1], value + wrote[2]
+        return node, leaf, value
+
+    return grow_each
+
+
+_grow_each = each_by(_grow_tree)
+REST = (  # of a kernel's arguments after bins and labels
+    "i8, u4[], f8[], u4[], u8[], i8, flag, i8, i8, i8, i8, flag, flag, out f8[,], out i4[], out f8[],"
     + ", ".join(f"out {dtype}[]" for dtype in _DTYPES)
-    + ")"
 )
+
+
+@kernel(f"i8 i8 i8(u1[,], i8[], f8[], f8[], u8[], u4[], u1[,], {REST})")
 def grow_trees(
     codes, bin_start, bin_low, bin_high, y_start, y_label, y_bits, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
@@ -314,46 +402,16 @@ def grow_trees(
     probabilities; `out_of_bag`: so do rows that a tree did not draw. `oos_sum`, `oos_votes` (no rows: not wanted) and
     `importances`, each tree's normalised decrease of impurity, are added to.
     """
-    n_features, n = codes.shape
     rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)
-    bins = Bins(codes, bin_start, bin_low, bin_high)
-    labels = Labels(y_start, y_label, y_bits)
-    cumulative = np.empty(0, np.float64)
-    if n_draws > 0 and train_weight.size > 0:
-        cumulative = np.cumsum(train_weight)
-    largest_bag = min(train_rows.size, n_draws) if n_draws > 0 else train_rows.size
-    most_leaves = max(1, largest_bag // min_leaf)
-    most_held = n if oos_sum.shape[0] > 0 else 0
-    bag, state = np.empty(n, np.int32), np.empty(1, np.uint64)
-    room = Sample(np.empty(largest_bag, np.uint32), np.empty(most_held, np.uint32), np.empty(n, np.float64))
-    scratch = Scratch(
-        make_work(largest_bag, y_label.size, n_labels, y_bits.shape[1], random_cut),
-        Cut(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1), np.empty(1, np.bool_),
-            np.empty(1, np.bool_)),
-        np.empty(n_features, np.uint32), np.empty(n_features, np.float64),  # features, decrease
-        np.zeros((n_labels // LANES + 1, LANES), np.float64),  # tally; its last number counts the weight
-        np.empty(n_labels, np.uint32), np.empty(n_labels, np.uint32),  # seen, local
-        np.empty(max(largest_bag, most_held) + 1, np.uint32),  # spare
-        np.empty((min(max_depth, most_leaves) + 2, 8), np.int64),  # stack: depth first, so not more than the depth
+    asked = Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag)
+    work = make_work(bag_size(asked), y_label.size, n_labels, y_bits.shape[1], random_cut)
+    tally = np.zeros((n_labels // LANES + 1, LANES), np.float64)  # its last number counts the weight
+    return _grow_each(
+        Bins(codes, bin_start, bin_low, bin_high), Labels(y_start, y_label, y_bits), n_labels, rules,
+        asked, work, tally, Sums(oos_sum, oos_votes, importances),
+        Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
+              leaf_value),
     )  # fmt: skip
-    node, leaf, value = 0, 0, 0
-    for tree in range(seeds.size):
-        state[0] = seeds[tree]
-        bag[:] = 0
-        _draw_bag(state, train_rows, cumulative, n_draws, bag)
-        n_rows, n_held = _fill_sample(bag, train_rows, train_weight, hold_rows, n_draws, out_of_bag, room)
-        sample = Sample(room.rows[:n_rows], room.held[:n_held], room.weight)
-        out = Trees(
-            tree_nodes, tree_leaves, feature[node:], threshold[node:], child[node:], missing_left[node:], size[node:],
-            leaf_length[leaf:], leaf_label[value:], leaf_value[value:],
-        )  # fmt: skip
-        wrote = _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes)
-        total = max(scratch.decrease.sum(), 1e-300)
-        for f in range(n_features):
-            importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * GRID + 0.5) / GRID
-        tree_nodes[tree], tree_leaves[tree] = wrote[0], wrote[1]
-        node, leaf, value = node + wrote[0], leaf + wrote[1], value + wrote[2]
-    return node, leaf, value
 
 
 @kernel("void(u8[], u4[], f8[], i8, out i4[,])")

@@ -165,7 +165,8 @@ def _recorded_labels(model: Any, Y: Any) -> tuple[np.ndarray, TargetForm]:
         return model.labels_.recorded, form
     if not form.has_labels:
         return _recorded_classes(Y, model.classes_, len(proba)), form
-    targets = read_targets(Y, getattr(model, "unknown_label", np.nan))
+    marks = getattr(model, "unknown_label", np.nan), getattr(model, "absent_label", None)
+    targets = read_targets(Y, marks[0], absent_label=marks[1])
     if targets.recorded.shape != proba.shape:
         raise ValueError(f"Y has shape {targets.recorded.shape}, but the model was fitted on labels of {proba.shape}.")
     targets.check_labels(form)

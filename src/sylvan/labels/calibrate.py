@@ -78,7 +78,7 @@ class Calibration(BaseEstimator):
     def __init__(self, *, own_share: float = 0.5, towards_mcc: float = 0.5, separate_rates: bool = True) -> None:
         keep(self, locals())
 
-    def fit(self, recorded: Any, proba: Any, frequency: Any, interval: Any = None) -> "Calibration":
+    def fit(self, recorded: Any, proba: Any, frequency: Any, interval: Any = None, known: Any = None) -> "Calibration":
         """Find a, b, d and the threshold; return self.
 
         Parameters
@@ -88,6 +88,8 @@ class Calibration(BaseEstimator):
         frequency : (n_labels,) or number, P(recorded | present) of each label, in (0, 1]
         interval : (low, high), each (n_labels,) or number, default=None
             Where c of each label lies; low and high are equal where it is known. None: it may be anywhere.
+        known : (n, n_labels) of bool, default=None
+            Cells to learn from; None: all of them.
         """
         own = check_number("own_share", self.own_share, 0.0, 1.0)
         towards = check_number("towards_mcc", self.towards_mcc, 0.0, 1.0)
@@ -105,17 +107,23 @@ class Calibration(BaseEstimator):
         self.frequency_ = np.clip(drawn, low, high)
         z = self._logit(proba)
         self.means_ = z.mean(axis=0)
+        rows: Any = slice(None)
         n_rows, wanted = len(recorded), max(_MOST_CELLS // shape[1], _FEWEST_ROWS)
-        y = recorded
         if n_rows > wanted:  # some will do, always the same
             rows = np.sort(np.random.RandomState(0).choice(n_rows, wanted, replace=False))
-            y, z = recorded[rows], z[rows]
+        y, z = recorded[rows], z[rows]
+        parts = [z - self.means_, np.broadcast_to(self.means_, z.shape)] if self.separate_rates else [z]
+        among = np.broadcast_to(self.frequency_, y.shape)
+        if known is not None:
+            y, among, *parts = (values[np.asarray(known)[rows]] for values in (y, among, *parts))
         found: Any = (0.0, 1.0)  # a, b and d, or a and b = d
         if y.any() and not y.all():
-            parts = [z - self.means_, np.broadcast_to(self.means_, z.shape)] if self.separate_rates else [z]
-            found = _fit(y, parts, self.frequency_)
+            found = _fit(y, parts, among)
         self.intercept_, self.slope_, self.rate_slope_ = found[0], found[1], found[-1]
-        self.threshold_ = best_threshold(recorded, self.transform(proba), c, towards)
+        said, c = self.transform(proba), np.broadcast_to(c, shape)
+        if known is not None:
+            recorded, said, c = recorded[known], said[known], c[known]
+        self.threshold_ = best_threshold(recorded, said, c, towards)
         return self
 
     def _check_stored(self) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 from sylvan._messages import many, warn_user
 from sylvan.exceptions import DecisionWarning
 from sylvan.labels.decisions import CONFIRMED, REJECTED
-from sylvan.labels.promise import Part, bounds_from_below, bounds_of_sum, keeps_promise, risk_of
+from sylvan.labels.promise import Part, bounds_from_below, keeps_promise, risk_of
 from sylvan.labels.ranking import Drawn, Ranking
 
 
@@ -55,10 +55,10 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
     for look, audit in enumerate(usable):
         test = _test_list if audit.kind == "list" else _test_ranking
         length = max(length, test(ranking, audit, precision, confidence, look))
-    if length:
-        inside = ranking.from_to(0, length)
-        leaving = inside & (ranking.decisions.decision != CONFIRMED)
-        cells = np.delete(ranking.cells[:length], ranking.rank[leaving])
+    inside = ranking.from_to(0, length)
+    leaving = inside & (ranking.decisions.decision != CONFIRMED)
+    cells = np.delete(ranking.cells[:length], ranking.rank[leaving])
+    if len(cells):
         note = (
             f"At least {precision:.0%} of these {len(cells):,} cells are right, with {confidence:.0%} confidence: "
             "certified by audited cells."
@@ -151,7 +151,8 @@ def _one_end(ranking: Ranking, drawn: list[Any], left: np.ndarray, confidence: f
     said = ranking.decisions.decision
     good = said != REJECTED if most else said == CONFIRMED
     listed = np.isin(ranking.rank, left)  # of decisions
-    wider, parts, sure, inside = _with_left_out(ranking, left, most), [], 0.0, listed
+    fewest, greatest = int((listed & (said == CONFIRMED)).sum()), len(left) - int((listed & (said == REJECTED)).sum())
+    wider, parts, sure = _with_left_out(ranking, left, most), [], 0.0
     for audit, stratum in drawn:
         chosen = (left >= stratum.first) & (left < stratum.last)
         inside = ranking.from_to(stratum.first, stratum.last)
@@ -169,8 +170,11 @@ def _one_end(ranking: Ranking, drawn: list[Any], left: np.ndarray, confidence: f
             left, listed = left[~chosen], listed & ~inside
     rest = int(listed.sum())  # of what is not decided all may be right, or all wrong
     parts.append(Part(len(left) - rest, 0, 0))
-    end = bounds_of_sum(parts, confidence)[most] + sure + int((listed & good).sum())
-    return float(end)
+    counted = [part._replace(n_right=part.n_drawn - part.n_right) for part in parts] if most else parts
+    end = bounds_from_below(counted, (1.0 - confidence) / 2.0)[-1]
+    end = sum(part.size for part in parts) - end if most else end
+    end += sure + int((listed & good).sum())
+    return float(np.clip(end, fewest, greatest))
 
 
 def _with_left_out(ranking: Ranking, left: np.ndarray, most: bool) -> np.ndarray:

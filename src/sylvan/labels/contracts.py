@@ -11,6 +11,7 @@ class FrequencyEstimator(Protocol):
     """Estimates c = P(recorded | present) of each label.
 
     `uses_proba` says whether it needs out-of-sample probabilities (asked after a layer) or the features (asked before).
+    `told`, if it has that, says whether a user knows something of c.
     """
 
     uses_proba: bool
@@ -52,8 +53,13 @@ class Calibrator(Protocol):
 
     threshold_: float
 
-    def fit(self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, interval: Any) -> "Calibrator":
-        """Learn from recorded labels, out-of-sample probabilities, c of each label, and (low, high) of it or None."""
+    def fit(
+        self, recorded: np.ndarray, proba: np.ndarray, frequency: np.ndarray, interval: Any, known: Any = None
+    ) -> "Calibrator":
+        """Learn from recorded labels, out-of-sample probabilities, c of each label, and (low, high) of it or None.
+
+        `known`: (n, n_labels) bool, cells to learn from, where others are left out.
+        """
 
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return (n, n_labels) P(present | x); a label is predicted where it is greater than `threshold_`."""

@@ -61,6 +61,8 @@ class Decider(NamedTuple):
     def missing(self, present: np.ndarray) -> np.ndarray:
         """Return P(present | x, not recorded), given P(present | x) of a calibration."""
         counts = self.counts
+        if counts.leaves_out:  # by whom, nobody knows: a cell that is open says nothing
+            return present
         certain = False if counts.frequency is None else counts.frequency.certain
         return self.calibration.given_unrecorded(
             present, counts.known_frequency, counts.n_recorded, certain, counts.known_absent
@@ -96,7 +98,8 @@ class Findings:
     ----------
     form : what the target is about: names of labels, kind
     state : recorded, imputed and open cells (`LabelState`), all rows
-    proba : (n, n_labels) out-of-sample P(recorded | x), as the forests say it
+    proba : (n, n_labels) out-of-sample P(recorded | x), as the forests say it; P(present | x) if they leave unknown
+        cells out (`state.leaves_out`)
     present : (n, n_labels) out-of-sample P(present | x): calibrated, or p / c bent to stay below 1
     missing : (n, n_labels) P(present | x, not recorded), corrected by decisions: what suggestions are ranked by
     thresholds : (n_labels,) a label is predicted where its probability is greater
@@ -183,7 +186,9 @@ class Findings:
 
     @property
     def trusts_zeros(self) -> bool:
-        """Whether some zeros are known to be absent, so that only the other cells may be positive."""
+        """Whether zeros are known to be absent, so that only unknown cells may be positive."""
+        if self.grown.n_absent and not self.state.leaves_out:  # others than zeros were marked as absent
+            return False
         return not (self.state.recorded | self.state.candidates).all()
 
     @property

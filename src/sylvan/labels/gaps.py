@@ -51,7 +51,7 @@ def doubt_missing_at_random(model: Any) -> list[str]:
     -------
     list of str
         A sentence or two for each doubt, with numbers and what to do; empty if nothing speaks against it, and where
-        zeros are trusted: then it is known which cells are missing, and nothing has to be guessed.
+        zeros are known to be absent: then it is known which cells are missing, and nothing has to be guessed.
 
     Notes
     -----

@@ -33,8 +33,8 @@ def labels_from_lists(
     Returns
     -------
     DataFrame of shape (n, n_labels)
-        Integers; floats if there are unknown rows. **One unknown row changes what zeros mean**: by default
-        (`trust_zeros="auto"`) estimators then trust the zeros of all others.
+        Integers; floats if there are unknown rows. **Unknown rows may change what zeros mean**: by default
+        (`zeros="auto"`) estimators take zeros for absent if at least 5 % of what is not recorded is unknown.
 
     Examples
     --------

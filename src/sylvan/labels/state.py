@@ -10,6 +10,8 @@ import pandas as pd
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
 
+_COUNTED = "unknown cells are left out when forests learn, so that nothing needs to be estimated"
+
 
 @stored("Frequency")
 class Frequency(NamedTuple):
@@ -59,6 +61,7 @@ class LabelCounts(NamedTuple):
     n_recorded, n_candidates : (n_labels,) recorded positives, and cells that may be positive
     active : (n_labels,) bool, labels that may still be imputed
     frequency : or None if nobody estimated it
+    leaves_out : whether forests left candidates out, so that they say P(present), whatever the frequency
     """
 
     n_rows: int
@@ -66,6 +69,7 @@ class LabelCounts(NamedTuple):
     n_candidates: np.ndarray
     active: np.ndarray
     frequency: Frequency | None
+    leaves_out: bool = False
 
     def _check_stored(self) -> None:
         shape = check_array("n_recorded", self.n_recorded, np.int64, (None,), 0, self.n_rows).shape
@@ -80,6 +84,11 @@ class LabelCounts(NamedTuple):
         if self.frequency is None:
             return np.ones(len(self.n_recorded))
         return np.where(self.frequency.usable, np.minimum(self.frequency.value, 1.0), 1.0)
+
+    @property
+    def learnt_share(self) -> np.ndarray:
+        """P(1 in the labels that the first layer learnt | present): the frequency, or 1 if candidates are left out."""
+        return np.ones(len(self.n_recorded)) if self.leaves_out else self.known_frequency
 
     @property
     def has_estimate(self) -> np.ndarray:
@@ -121,6 +130,8 @@ class LabelState:
     label_names : what labels are called, or None
     decided : (n, n_labels) int8, what people said: 1 confirmed, -1 rejected, 0 nothing; None if nobody said anything.
         Such cells stay candidates, since they say nothing of how labels were recorded; but nothing is imputed there
+    leaves_out : whether forests leave candidates out unless they are imputed; otherwise they learn 0 there
+    learns_decisions : whether forests learn decided cells, rejected ones as known to be absent
     """
 
     recorded: np.ndarray
@@ -133,6 +144,8 @@ class LabelState:
     bound: np.ndarray | None = None
     label_names: Sequence[Any] | None = None
     decided: np.ndarray | None = None
+    leaves_out: bool = False
+    learns_decisions: bool = False
 
     def __post_init__(self) -> None:
         for value in (*vars(self).values(), *(self.frequency or ())):
@@ -184,7 +197,9 @@ class LabelState:
         return replace(self, recorded=recorded, current=current, candidates=candidates, since=since, decided=decided)
 
     def estimated(self, estimator: Any, *, X: Any = None, **given: Any) -> "LabelState":
-        """Return the state with the frequency that an estimator finds in X or `proba`."""
+        """Return the state with the frequency that an estimator finds in X or `proba`, or that needs no estimate."""
+        if self.leaves_out and given.get("proba") is not None:
+            return self.counted(given["proba"])
         labels: Any = self.recorded
         if self.label_names is not None:
             labels = pd.DataFrame(labels, columns=pd.Index(self.label_names, tupleize_cols=False))
@@ -193,6 +208,21 @@ class LabelState:
             raise TypeError(f"{type(estimator).__name__}.estimate must return a sylvan.labels.state.Frequency.")
         low, high = (None if ends is None else np.array(ends, dtype=float) for ends in (found.low, found.high))
         return replace(self, frequency=Frequency(np.array(found.value, dtype=float), low, high, found.reason))
+
+    def counted(self, present: np.ndarray) -> "LabelState":
+        """Return the state with the frequency that follows from P(present) of the candidates, if these are left out."""
+        n_recorded = self.recorded.sum(axis=0)
+        n_present = n_recorded + np.where(self.candidates, present, 0.0).sum(axis=0)
+        c = np.divide(n_recorded, n_present, out=np.full(len(n_recorded), np.nan), where=n_recorded > 0)
+        return replace(self, frequency=Frequency(c, reason=_COUNTED))
+
+    @property
+    def unknown(self) -> np.ndarray | None:
+        """Cells that the next layer leaves out, (n, n_labels) bool; None if there are none."""
+        if not self.leaves_out:
+            return None
+        unknown = self.candidates & ~self.current
+        return unknown & (self.decided == 0) if self.learns_decisions and self.decided is not None else unknown
 
     @property
     def imputed(self) -> np.ndarray:
@@ -214,13 +244,15 @@ class LabelState:
 
         The first one does not: it learns how labels were recorded, and the label frequency is estimated from it.
         """
-        return self if self.decided is None else replace(self, current=self.current | self.confirmed)
+        if self.decided is None:
+            return self
+        return replace(self, current=self.current | self.confirmed, learns_decisions=True)
 
     @property
     def counts(self) -> LabelCounts:
         """Numbers by label."""
         recorded, candidates = self.recorded.sum(axis=0), self.candidates.sum(axis=0)
-        return LabelCounts(len(self.recorded), recorded, candidates, self.active, self.frequency)
+        return LabelCounts(len(self.recorded), recorded, candidates, self.active, self.frequency, self.leaves_out)
 
 
 def mean_of(probas: Any) -> np.ndarray:

@@ -25,6 +25,8 @@ class Grown(NamedTuple):
     measure: str  # name and direction of the score, in words
     calibrated: bool  # whether probabilities are those that a label is present
     reestimated: bool = False  # whether c is that of the last layer's labels, of which some were imputed
+    n_unknown: int = 0  # label cells that were unknown
+    n_absent: int = 0  # label cells that had a mark which says that they are known to be absent
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,7 @@ def describe(
     if not n_open and audit is None:
         why = "two classes are" if form.has_two_classes else "zeros are"
         return [*notes, f"Nothing may be missing: {why} taken as they are."]
-    if (counts.n_recorded + counts.n_candidates < counts.n_rows).any():
-        notes.append(f"Zeros are trusted. {n_open:,} open {'cell' if n_open == 1 else 'cells'} may be positive.")
+    notes += _zeros(counts, grown, n_open)
     if counts.frequency is None:
         notes.append("Label frequency: not estimated; nothing is known of how many are missing.")
     else:
@@ -92,6 +93,19 @@ def describe(
 def about_decisions(audit: Audit, counts: LabelCounts, n_suggested: int, imputed: bool) -> list[str]:
     """Say what was decided, what is still missing, and which of these numbers are audited."""
     return [_decided(audit), _still_missing(audit, counts, n_suggested, imputed), _whose_word(audit)]
+
+
+def _zeros(counts: LabelCounts, grown: Grown, n_open: int) -> list[str]:
+    """Say what zeros were taken for, if there are other ways to say that nothing is recorded."""
+    if counts.leaves_out or (grown.n_unknown and not grown.n_absent and n_open <= grown.n_unknown):
+        left = "; forests learn from all others" if counts.leaves_out else ""
+        return [f"Zeros are known to be absent. {many(n_open, 'unknown cell')} may be positive{left}."]
+    if grown.n_absent:
+        return [f"{many(grown.n_absent, 'cell is', 'cells are')} known to be absent. All others may be positive."]
+    if grown.n_unknown:
+        unknown = many(grown.n_unknown, "cell is", "cells are")
+        return [f"{unknown} unknown. They count as not recorded, as zeros do (zeros='absent' says that zeros do not)."]
+    return []
 
 
 def _decided(audit: Audit) -> str:

@@ -1,13 +1,14 @@
 """The one reader of targets: what users have becomes `Targets`, and results go back in the form in which it came.
 
-Read are (n, n_labels) of 0/1 (arrays, frames, sparse matrices; NaN, None or a mark of the user's for unknown cells;
-yes/no and true/false in frames), rows that list their labels, and (n,) classes.
+Read are (n, n_labels) of 0/1 (arrays, frames, sparse matrices; NaN, None or a mark of the user's for unknown cells,
+another mark for those known to be absent; yes/no and true/false in frames), rows that list their labels, and (n,)
+classes.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from sylvan._messages import warn_user
-from sylvan._validation import check_choice, column_name
+from sylvan._validation import column_name
 from sylvan.io import stored
 from sylvan.io.checks import check_names, require
-from sylvan.labels.decisions import Decisions, read_decisions
-from sylvan.labels.lists import labels_from_lists, row_names
+from sylvan.labels.lists import labels_from_lists
 from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
@@ -129,6 +129,7 @@ class Targets:
     form : what the target is about
     start, label : recorded labels of row i are `label[start[i]:start[i + 1]]`
     unknown : (n, n_labels) bool, or None if there are no unknown cells; these count as not recorded
+    absent : (n, n_labels) bool, cells that are marked as known to be absent; None if there is no such mark
     index, columns : names of rows and labels, if they had any
     """
 
@@ -136,6 +137,7 @@ class Targets:
     start: np.ndarray
     label: np.ndarray
     unknown: np.ndarray | None = None
+    absent: np.ndarray | None = None
     index: pd.Index | None = None
     columns: pd.Index | None = None
 
@@ -158,21 +160,15 @@ class Targets:
         labels.flags.writeable = False
         return labels
 
-    def candidates(self, trust_zeros: Any = "auto", unknown_label: Any = np.nan) -> np.ndarray:
-        """Return which cells may be positive although they are not recorded, (n, n_labels) bool.
+    @cached_property
+    def unknown_lists(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Unknown labels as `start` and `label`; None if there are none."""
+        return None if self.unknown is None else _as_lists(self.unknown)
 
-        Zeros may be, unless they are trusted, which they are, with "auto", if there are unknown cells, and with
-        "classes" if the target has two classes, too. Where a row has one of several classes, nothing may be missing.
-        """
-        if self.form.has_many_classes:
-            return np.zeros(self.recorded.shape, bool)
-        said = isinstance(unknown_label, Real) and unknown_label == 0  # zeros were named as the unknown ones
-        if trust_zeros == "classes" and self.form.has_two_classes and not said:
-            trust_zeros = True
-        trusted = (self.unknown is not None and not said) if isinstance(trust_zeros, str) else trust_zeros
-        if not trusted:
-            return ~self.recorded
-        return np.zeros(self.recorded.shape, bool) if self.unknown is None else self.unknown
+    @property
+    def n_unknown(self) -> int:
+        """Number of unknown cells."""
+        return 0 if self.unknown is None else int(self.unknown.sum())
 
     def complete(self) -> "Targets":
         """Return the targets if all their cells are known."""
@@ -203,16 +199,24 @@ class Targets:
             raise ValueError(f"The labels of Y, {mine}, are not those of the fit in the same order: {theirs}.")
 
 
-def check_mark(unknown_label: Any) -> None:
-    """Refuse marks of unknown cells that cannot be one."""
+def check_marks(unknown_label: Any, absent_label: Any = None) -> None:
+    """Refuse marks of unknown and absent cells that cannot be one."""
     one = WORDS.get(unknown_label.strip().lower()) if isinstance(unknown_label, str) else unknown_label
     if np.ndim(unknown_label) != 0 or (isinstance(one, Real) and one == 1):
         raise ValueError(f"unknown_label must be one value other than 1, got {unknown_label!r}.")
+    if absent_label is None:
+        return
+    wrong = np.ndim(absent_label) != 0 or pd.isna(absent_label) or absent_label in (0, 1, unknown_label)
+    if wrong or (isinstance(absent_label, str) and WORDS.get(absent_label.strip().lower()) == 1):
+        raise ValueError(
+            f"absent_label must be one value other than 0, 1, NaN and unknown_label, got {absent_label!r}. If all "
+            "zeros are known to be absent, say zeros='absent'."
+        )
 
 
-def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targets:
+def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None, absent_label: Any = None) -> Targets:
     """Read targets as users have them; see the module. `names` are the labels that lists may name."""
-    check_mark(unknown_label)
+    check_marks(unknown_label, absent_label)
     index = y.index if isinstance(y, (pd.DataFrame, pd.Series)) else None
     if isinstance(y, np.ma.MaskedArray):
         y = np.ma.filled(y.astype(float), np.nan)
@@ -220,18 +224,21 @@ def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targ
         y = labels_from_lists(y, labels=names)
     columns = y.columns if isinstance(y, pd.DataFrame) else None
     if sparse.issparse(y):
-        return replace(_read_sparse(y, unknown_label), index=index)
+        return replace(_read_sparse(y, unknown_label, absent_label), index=index)
     if not isinstance(y, pd.DataFrame):
         if isinstance(y, (list, tuple)) and any(np.ndim(value) == 0 and pd.isna(value) for value in y):
             raise ValueError(_UNKNOWN_CLASS)  # numpy would make it the class "nan"
         y = np.asarray(y)
         if y.ndim == 1:
-            return replace(_read_classes(y, unknown_label), index=index)
+            return replace(_read_classes(y, unknown_label, absent_label), index=index)
         if y.ndim != 2:
             raise ValueError(f"y must have shape (n,) or (n, n_labels), got {y.shape}.")
     elif not all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in y.dtypes):
         y = y.astype(object)
-    values, unknown = _split_unknown(np.asarray(y), unknown_label)
+    values, absent = _take_out(np.asarray(y), _equals(np.asarray(y), absent_label))
+    values, unknown = _take_out(values, _are_unknown(values, unknown_label))
+    if absent_label is not None and absent is None:
+        absent = np.zeros(values.shape, bool)
     raw = values
     if columns is not None or values.shape[1] > 1:
         values = _read_words(values)
@@ -240,9 +247,9 @@ def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None) -> Targ
             raise ValueError(_UNKNOWN_CLASS)
         text = "A column-vector y was passed when a 1d array was expected; it is read as one class per row."
         warn_user(text, DataConversionWarning)
-        return replace(_read_classes(raw.ravel(), unknown_label), index=index)
+        return replace(_read_classes(raw.ravel(), unknown_label, None), index=index)
     names = None if columns is None else np.asarray(columns, dtype=object)
-    return replace(_read_table(values, names), unknown=unknown, index=index, columns=columns)
+    return replace(_read_table(values, names), unknown=unknown, absent=absent, index=index, columns=columns)
 
 
 def complete_targets(y: Any) -> Targets:
@@ -259,38 +266,6 @@ def read_labels(y: Any) -> Targets:
     if not targets.form.has_labels:
         raise ValueError("Y must hold 0, 1 and NaN only: a table of labels, not classes.")
     return targets
-
-
-class WeakLabels(NamedTuple):
-    """Targets of which some positives may be missing."""
-
-    targets: Targets  # as they were read
-    recorded: np.ndarray  # (n, n_labels) bool, recorded positives
-    candidates: np.ndarray  # (n, n_labels) bool, cells that may be positive although they are not recorded
-    decisions: Decisions | None = None  # what people said of cells
-
-    def decide(self, decisions: Any, labels: Any = None) -> "WeakLabels":
-        """Return the labels with what people said of their cells, checked; `labels` are their names if Y has none."""
-        if decisions is None:
-            return self
-        if not self.targets.form.has_labels:
-            raise ValueError("Decisions are about labels that may be missing; a y of classes has none.")
-        rows = row_names(self.targets.index, self.targets.n_rows)
-        form = self.targets.form
-        names = form.label_names if labels is None or form.names is not None else labels
-        return self._replace(decisions=read_decisions(decisions, rows, names, self.recorded, self.candidates))
-
-    @property
-    def decided(self) -> np.ndarray | None:
-        """What people said, (n, n_labels): 1 confirmed, -1 rejected, 0 nothing; None if nobody was asked."""
-        return None if self.decisions is None else self.decisions.marks(self.recorded.shape)
-
-
-def read_weak_labels(y: Any, unknown_label: Any = np.nan, trust_zeros: Any = "auto", names: Any = None) -> WeakLabels:
-    """Read labels in which positives may be missing; `Targets.candidates` says which cells may be."""
-    check_choice("trust_zeros", trust_zeros, ("auto", "classes", True, False))
-    targets = read_targets(y, unknown_label, names)
-    return WeakLabels(targets, targets.recorded, targets.candidates(trust_zeros, unknown_label))
 
 
 def lists_labels(y: Any) -> bool:
@@ -328,21 +303,25 @@ def _read_words(values: np.ndarray) -> np.ndarray:
     return known[codes].reshape(values.shape)
 
 
-def _split_unknown(values: np.ndarray, unknown_label: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return values with 0 in unknown cells, and where they were; None if there are none."""
-    if values.dtype == bool or not (unknown := _equals(values, unknown_label)).any():
+def _take_out(values: np.ndarray, marked: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return values with 0 in marked cells, and which are marked; None if there are none."""
+    if values.dtype == bool or not marked.any():
         return values, None
-    return np.where(unknown, 0, values if values.dtype.kind in "iuf" else values.astype(object)), unknown
+    return np.where(marked, 0, values if values.dtype.kind in "iuf" else values.astype(object)), marked
+
+
+def _are_unknown(values: np.ndarray, label: Any) -> np.ndarray:
+    """Say which values are missing or equal to the label."""
+    return pd.isna(values) | _equals(values, label)
 
 
 def _equals(values: np.ndarray, label: Any) -> np.ndarray:
-    """Say which values are missing or equal to the label; zeros are an ordinary value."""
-    missing = pd.isna(values)
-    if pd.isna(label) or label == 0:
-        return missing
+    """Say which values are equal to a label that is a mark; missing ones and zeros are ordinary values."""
+    if pd.isna(label) or (isinstance(label, Real) and label == 0):
+        return np.zeros(values.shape, bool)
     if values.dtype.kind in "biuf":
-        return missing | (values == label) if isinstance(label, Real) else missing
-    return missing | pd.Series(values.ravel()).isin([label]).to_numpy().reshape(values.shape)
+        return values == label if isinstance(label, Real) else np.zeros(values.shape, bool)
+    return pd.Series(values.ravel()).isin([label]).to_numpy().reshape(values.shape)
 
 
 def _is_zero_one(y: np.ndarray) -> bool:
@@ -362,13 +341,15 @@ def _check_size(n_rows: int, n_labels: int) -> None:
         raise ValueError("Y has 0 rows: at least one is needed.")
 
 
-def _read_classes(y: np.ndarray, unknown_label: Any) -> Targets:
+def _read_classes(y: np.ndarray, unknown_label: Any, absent_label: Any) -> Targets:
     if not len(y):
         raise ValueError("y has 0 rows: at least one is needed.")
     if pd.isna(y).any():
         raise ValueError(_UNKNOWN_CLASS)
-    if not pd.isna(unknown_label) and _equals(y, unknown_label).any():
+    if _equals(y, unknown_label).any():
         raise ValueError(f"Input y contains {unknown_label!r}. Remove the rows whose class is unknown.")
+    if _equals(y, absent_label).any():
+        raise ValueError(f"absent_label={absent_label!r} marks cells of a table of labels, but y holds classes.")
     if y.dtype == object:  # numbers in an object column
         y = pd.Series(y).infer_objects().to_numpy()
     check_classification_targets(y)
@@ -390,9 +371,14 @@ def _read_table(y: np.ndarray, names: np.ndarray | None) -> Targets:
     if not _is_zero_one(y):
         _name_bad_label(y, names)
     positive = np.ascontiguousarray(y == 1 if y.dtype.kind in "biuf" else y.astype(float) == 1)
-    rows, label = np.nonzero(positive)
-    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(y)))]).astype(np.uint64)
-    return Targets(_label_form(y.shape[1], names), start, label.astype(np.uint32))
+    return Targets(_label_form(y.shape[1], names), *_as_lists(positive))
+
+
+def _as_lists(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the marked labels of each row: those of row i are `label[start[i]:start[i + 1]]`."""
+    rows, label = np.nonzero(cells)
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(cells)))]).astype(np.uint64)
+    return start, label.astype(np.uint32)
 
 
 def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
@@ -410,16 +396,20 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     )
 
 
-def _read_sparse(y: Any, unknown_label: Any) -> Targets:
+def _read_sparse(y: Any, unknown_label: Any, absent_label: Any) -> Targets:
     if y.ndim != 2:
         raise ValueError(f"A sparse y must have shape (n, n_labels), got {y.shape}.")
     csr = sparse.csr_array(y, copy=True)
     _check_size(*csr.shape)
     csr.sum_duplicates()
-    marks, unknown = _equals(csr.data, unknown_label), None
-    if marks.any():
-        unknown = sparse.csr_array((marks, csr.indices, csr.indptr), shape=csr.shape).toarray().astype(bool)
+    found: list[np.ndarray | None] = []
+    for marks in (_are_unknown(csr.data, unknown_label), _equals(csr.data, absent_label)):
+        there = sparse.csr_array((marks, csr.indices, csr.indptr), shape=csr.shape).toarray().astype(bool)
+        found.append(there if marks.any() else None)
         csr.data[marks] = 0
+    unknown, absent = found
+    if absent_label is not None and absent is None:
+        absent = np.zeros(csr.shape, bool)
     csr.eliminate_zeros()
     csr.sort_indices()
     if not _is_zero_one(csr.data):
@@ -428,4 +418,4 @@ def _read_sparse(y: Any, unknown_label: Any) -> Targets:
         value, column = csr.data[at].item(), csr.indices[at]
         raise ValueError(f"Y must hold 0 and 1 only, but column {column} has {value!r} in row {row}.")
     form = _label_form(csr.shape[1])
-    return Targets(form, csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), unknown)
+    return Targets(form, csr.indptr.astype(np.uint64), csr.indices.astype(np.uint32), unknown, absent)

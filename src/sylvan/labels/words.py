@@ -12,6 +12,9 @@ MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 WORDS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(("0", "false", "no", "n", "f"), 0)
 
 
+ABSENT = -1  # what words for "known to be absent" stand for, where 0 is not recorded
+
+
 def read_words(values: pd.Series, own_words: Mapping[str, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return which cells of a label say that it is present, and which are unknown; all others say absent.
 
@@ -25,6 +28,19 @@ def read_words(values: pd.Series, own_words: Mapping[str, Any] | None = None) ->
     >>> present.tolist(), unknown.tolist()
     ([True, False, True, False, False], [False, False, False, True, True])
     """
+    cells = read_cells(values, own_words)
+    return cells == 1, np.isnan(cells)
+
+
+def read_cells(values: pd.Series, own_words: Mapping[str, Any] | None = None) -> np.ndarray:
+    """Return 1, 0 and NaN for what `read_words` tells apart, and -1 for own words that stand for that.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> read_cells(pd.Series(["yes", "no", "0", "?"]), {"no": -1})
+    array([ 1., -1.,  0., nan])
+    """
     codes, distinct = pd.factorize(values)
     known = WORDS | dict(own_words or {})
     bits = [_bit(str(value).strip(), known) for value in distinct]
@@ -35,8 +51,7 @@ def read_words(values: pd.Series, own_words: Mapping[str, Any] | None = None) ->
             f"Label {values.name!r} has the value {str(distinct[at])[:60]!r} in row {row}; labels are 0/1, yes/no or "
             "true/false, empty where unknown."
         )
-    cells = np.array([*bits, np.nan])[codes]  # factorize gives -1 to missing cells: the NaN at the end
-    return cells == 1, np.isnan(cells)
+    return np.array([*bits, np.nan])[codes]  # factorize gives -1 to missing cells: the NaN at the end
 
 
 def _bit(text: str, known: Mapping[str, Any]) -> float:
@@ -49,4 +64,6 @@ def _bit(text: str, known: Mapping[str, Any]) -> float:
         number = float(text.replace(",", "."))
     except ValueError:
         return np.inf
+    if f"{number:g}" in known:  # -1.0 in a column of numbers
+        return float(known[f"{number:g}"])
     return number if number in (0, 1) else np.inf

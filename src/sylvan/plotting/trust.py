@@ -56,7 +56,9 @@ class SuggestionPrecisionDisplay(Display):
         found = findings_of(model)
         listed = found.suggest(top=int(found.state.candidates.sum()))
         if not len(listed):
-            raise ValueError("This model has no candidates: zeros are trusted, or the target has several classes.")
+            raise ValueError(
+                "This model has no candidates: zeros are known to be absent, or there are several classes."
+            )
         truth = read_truth(found.form, Y_true, len(found.rows), found.rows)
         rows = found.rows.get_indexer(pd.Index(listed["row"]))
         names = pd.Index(found.label_names, dtype=object, tupleize_cols=False)
@@ -154,12 +156,12 @@ class CalibrationCurveDisplay(Display):
     def from_estimator(cls, model: Any, *, n_bins: int = 10, strategy: str = "uniform") -> Self:
         """Compare out-of-sample probabilities of the training rows with the labels that were recorded.
 
-        Cells that are recorded as unknown are left out if other zeros are trusted; otherwise they cannot be told from
-        zeros, and count as such. The bins are those of `from_predictions`.
+        Unknown cells are left out if zeros are known to be absent; otherwise they cannot be told from zeros, and count
+        as such. The bins are those of `from_predictions`.
         """
         found = findings_of(model)
         state = found.state
-        # Where some zeros are trusted, the candidates are the unknown cells.
+        # Where zeros are absent, the candidates are the unknown cells.
         labels = np.where(state.candidates & found.trusts_zeros, np.nan, found.recorded)
         proba = found.form.label_proba(found.oos_proba)
         display = cls.from_predictions(labels, proba, n_bins=n_bins, strategy=strategy)

@@ -340,3 +340,34 @@ def test_any_table_changes_by_allowed_labels_only(notes, seed, delimiter, words,
         assert after[:-3] == before[:-3]
         for a, b in zip(before[-3:], after[-3:]):
             assert a == b or (b == one and a == (zero if unknown is None else unknown))
+
+
+def test_what_zeros_mean(songs, tmp_path):
+    """A few empty cells are no reason to trust zeros; --zeros absent is."""
+    frame = songs.frame.astype({"tag_loud": object})
+    frame.loc[frame.index[frame["tag_loud"].eq(0)][:2], "tag_loud"] = ""
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    found = impute(tmp_path, "-o", "all.csv", "--min-proba", "0")
+    assert (read_as_text(tmp_path / "all.csv")[LABELS] == "1").all(axis=None)
+    few = f"Warning: 2 of {frame[LABELS].size:,} label cells are unknown (empty). They are so few that zeros are taken"
+    assert few in found.stderr
+    assert "--zeros 'absent' says that zeros are known to be absent." in found.stderr
+    found = impute(tmp_path, "-o", "two.csv", "--min-proba", "0", "--zeros", "absent")
+    assert len(changes(read_as_text(tmp_path / "songs.csv"), read_as_text(tmp_path / "two.csv"))) == 2
+    assert "2 label cells are empty: labels are suggested only there" in found.stderr
+    assert "are so few" not in found.stderr
+
+
+def test_a_word_for_labels_known_to_be_absent(songs, tmp_path):
+    frame = songs.frame.astype({"tag_loud": object})
+    looked = frame.index[frame["tag_loud"].eq(0)][::2]
+    frame.loc[looked, "tag_loud"] = "looked"
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    found = impute(tmp_path, "-o", "out.csv", "--min-proba", "0", "--absent", "Looked", "--model", "m.sylvan")
+    assert f"{len(looked)} label cells are known to be absent: no label is suggested there." in found.stderr
+    out = read_as_text(tmp_path / "out.csv")
+    assert (out.loc[looked, "tag_loud"] == "looked").all()
+    assert (out[LABELS].drop(index=looked) == "1").all(axis=None)
+    about = sylvan.io.read_about(tmp_path / "m.sylvan")
+    assert about["table"]["labels"]["own_words"] == {"looked": -1}
+    done(call(tmp_path, "evaluate", "m.sylvan", "songs.csv"))

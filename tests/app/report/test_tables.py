@@ -235,14 +235,15 @@ def test_unknown_cells_are_counted_and_zeros_trusted(digits, tmp_path):
     Y = Y.astype(float)
     Y.iloc[:7, 2] = np.nan
     Y.iloc[:3, 4] = np.nan
-    model = slcforest(10, max_layers=2, threshold_on="scaled", random_state=0).fit(X, Y)
+    model = slcforest(10, max_layers=2, threshold_on="scaled", zeros="absent", random_state=0).fit(X, Y)
     page = read(write_report(model, tmp_path / "p.html", Y=Y))
     assert {label: int(n) for label, _, _, n in page.rows("data")} == Y.isna().sum().to_dict()
     assert "Unknown cells\n10\n" in page.sections["Data"]
-    trusted = rf_et(5, trust_zeros=True, random_state=0).fit(X, Y.fillna(0))
+    trusted = rf_et(5, zeros="absent", random_state=0).fit(X, Y.fillna(0))
     page = read(write_report(trusted, tmp_path / "p.html", Y=Y.fillna(0)))
     assert "No positive may be missing" in page.sections["Summary"]
-    assert "Suggestions: no positive may be missing, as zeros were trusted" in page.sections["What is not on this page"]
+    reason = "Suggestions: no positive may be missing, as zeros are known to be absent"
+    assert reason in page.sections["What is not on this page"]
     assert len(page.tables["data"][0]) == 3
 
 

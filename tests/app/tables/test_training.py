@@ -48,10 +48,53 @@ def test_features_labels_names_and_notes(write):
     assert table.schema.categories == {"mode": ["major", "minor"]}
     assert [note.split("(")[0].strip() for note in table.notes] == [
         "Column 'id' names the rows",
-        "1 label cells are empty: only there labels are suggested, and 4 zeros are trusted",
+        "1 label cell is empty: labels are suggested only there, and 4 zeros taken for absent",
         "Text columns taken as categories: 'mode'.",
     ]
     assert table.source_rows.tolist() == [0, 1, 2, 3]
+
+
+MANY = "x,a,b\n" + "1,1,0\n2,0,1\n" * 20 + "3,1,\n"  # 1 of 41 cells that are not recorded is empty
+
+
+ONE_EMPTY = "1 label cell is empty: labels are suggested"
+KNOWN = "1 label cell is known to be absent: no label is suggested there."
+NUMBERS = {"id": "-", "drop": "id", "categorical": "mode"}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "notes"),
+    [
+        (MANY, {}, []),  # the fit will warn
+        (MANY, {"blank": "zero"}, []),
+        (MANY, {"zeros": "absent"}, [f"{ONE_EMPTY} only there, and 40 zeros taken for absent"]),
+        (SONGS, {"zeros": "unrecorded"} | NUMBERS, [f"{ONE_EMPTY} there, and in 4 zeros taken for unrecorded"]),
+        (SONGS, {"absent": ["no"]} | NUMBERS, [KNOWN, f"{ONE_EMPTY} there, and in 3 zeros taken for unrecorded"]),
+    ],
+)
+def test_notes_say_what_zeros_mean(write, text, options, notes):
+    labels = "tag_*" if text is SONGS else "a,b"
+    found = read_training_table(write(text), labels, **options).notes
+    assert [note.partition(" (zeros=")[0] for note in found] == notes
+    for note in found[-1:]:
+        other = "unrecorded" if "only" in note else "absent"
+        assert note.endswith(f" (zeros='{other}' says that zeros are not; blank='zero': empty means 0).")
+
+
+def test_words_for_labels_known_to_be_absent(write):
+    table = read_training_table(write(SONGS), "tag_*", absent=["No"])
+    np.testing.assert_array_equal(table.Y.to_numpy(), [[1, 0], [0, 1], [-1, 1], [0, np.nan]])
+    schema = TableSchema.from_json(table.schema.to_json())
+    assert schema.labels == table.schema.labels
+    frame = table.source.whole(text=["tag_a", "tag_b"])
+    np.testing.assert_array_equal(schema.labels.read(frame), table.Y)
+    known = read_labels(write(SONGS), schema, frame, None)  # of a test: what is absent is 0
+    np.testing.assert_array_equal(known.fillna(9), [[1, 0], [0, 1], [0, 1], [0, 9]])
+    numbers = read_training_table(write("x,t\n1,1\n2,-1\n3,0\n"), "t", absent=["-1"])
+    assert numbers.Y["t"].tolist() == [1, -1, 0]
+    assert "absent=... names words in columns of 0/1" in refused(
+        write("x,t\n1,a\n2,b\n"), "t", classes=True, absent=["a"]
+    )
 
 
 def test_blank_cells_are_zero_if_the_user_says_so(write):

@@ -57,11 +57,11 @@ sylvan impute features.csv --label-file labels.csv --id song -o completed.csv
 def impute(**options: Any) -> None:
     """Learn from the table DATA, find labels that are probably missing, and write the table with them.
 
-    A 1 stays a 1. A 0 means "not recorded" and may become a 1. If label cells are empty, only these can become a 1, and
-    zeros are trusted (--blank zero: empty means 0). All other cells stay as they are. What is suggested becomes a 1:
-    cells that are more probably present than absent, and of these the most probable ones, so that 80 % are expected to
-    be right. --precision asks for another share, --min-proba for a probability. What --decisions confirm becomes a 1,
-    and what they reject never does.
+    A 1 stays a 1. A 0 means "not recorded" and may become a 1. If many label cells are empty, only these can become a
+    1, and a 0 means "absent" (--zeros and --blank say otherwise, --absent names a word for it). All other cells stay as
+    they are. What is suggested becomes a 1: cells that are more probably present than absent, and of these the most
+    probable ones, so that 80 % are expected to be right. --precision asks for another share, --min-proba for a
+    probability. What --decisions confirm becomes a 1, and what they reject never does.
     """
     _check_choice(options)
     outputs = [options[name] for name in ("out", "suggestions", "report", "model")]

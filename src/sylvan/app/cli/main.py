@@ -147,7 +147,8 @@ _IN_COMMANDS: dict[type[Warning], str] = {
 
 
 def _warn(message: Any, category: type[Warning], *args: Any, **options: Any) -> None:
-    say("Warning: " + _IN_COMMANDS.get(category, "{}").format(_one_line(str(message))))
+    text = in_options(_one_line(str(message)))
+    say("Warning: " + _IN_COMMANDS.get(category, "{}").format(text))
 
 
 @click.command(cls=_Sylvan, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

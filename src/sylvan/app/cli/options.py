@@ -54,7 +54,12 @@ data_options = several(
     click.option("--categorical", multiple=True, metavar="COLUMNS", help="Columns to take as categories."),
     click.option("--missing", multiple=True, metavar="TEXT", help="A mark of missing values, beside ? and NA."),
     click.option("--blank", type=click.Choice(["unknown", "zero"]),
-                 help="What an empty label cell means. Default: unknown (then zeros are trusted); in lists: zero."),
+                 help="What an empty label cell means. Default: unknown; in lists: zero."),
+    click.option("--zeros", type=click.Choice(["unrecorded", "absent"]),
+                 help="What a 0 means: nobody recorded the label, or it is known to be absent. Default: unrecorded, "
+                      "unless 5 % or more of the cells without a 1 are empty."),
+    click.option("--absent", multiple=True, metavar="WORD",
+                 help="A word in label cells for labels that are known to be absent, where 0 is not recorded."),
     click.option("--positive", multiple=True, metavar="TEXT", help="A word for 1 in label cells, beside yes and true."),
     click.option("--negative", multiple=True, metavar="TEXT", help="A word for 0 in label cells, beside no and false."),
     click.option("--classes", is_flag=True, help="The label column holds one class for each row."),

@@ -57,7 +57,10 @@ def _check_space(path: Path, needed: int) -> None:
         )
 
 
-_TABLE = ("label_file", "id", "drop", "categorical", "missing", "blank", "classes", "separator", "positive", "negative")
+_TABLE = (
+    "label_file", "id", "drop", "categorical", "missing", "blank", "classes", "separator", "positive", "negative",
+    "absent", "zeros",
+)  # fmt: skip
 
 
 def read_training(options: dict[str, Any]) -> Any:
@@ -86,6 +89,8 @@ def make_model(options: dict[str, Any]) -> Any:
     given |= {key: number for key, number in numbers.items() if number}
     if options["threshold"]:
         given["decision_threshold"] = _value(options["threshold"])
+    given |= {"zeros": options["zeros"]} if options["zeros"] else {}
+    given |= {"absent_label": sylvan.labels.words.ABSENT} if options["absent"] else {}
     if options["frequency"]:
         given |= _frequency(name, options["frequency"])
     nested: dict[str, Any] = {}
@@ -201,7 +206,7 @@ def fit_model(model: Any, table: Any, options: dict[str, Any], decided: Any = No
 
     check_memory(model, table, options)
     began = time.perf_counter()
-    Y = pd.get_dummies(table.Y) if table.Y.ndim == 1 else table.Y
+    Y = pd.get_dummies(table.Y) if table.Y.ndim == 1 else table.Y.replace(sylvan.labels.words.ABSENT, 0)
     with once_each():
         warn_suspicious_features(table.X.to_numpy(), list(table.X), Y.to_numpy(), list(Y))  # before there is a bar
         with counting("layers", model.max_layers, options["quiet"]) as advance:

@@ -19,8 +19,8 @@ from rich.text import Text
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 # Parameters of `read_training_table` as messages name them: drop='title', classes=True, positive=...
 _PARAMETER = re.compile(
-    r"\b(labels|label_file|id|drop|categorical|missing|blank|classes|separator|positive|negative|delimiter|decimal|"
-    r"encoding)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True\b|\.\.\.)"
+    r"\b(labels|label_file|id|drop|categorical|missing|blank|classes|separator|positive|negative|absent|zeros|"
+    r"delimiter|decimal|encoding)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True\b|\.\.\.)"
 )
 
 

@@ -140,7 +140,7 @@ def count_features(X: Any) -> dict[str, Any]:
 
 def unknown_cells(found: Findings, Y: Any) -> np.ndarray | None:
     """Return the unknown cells of each label in Y; None if Y is not the table that the model was fitted with."""
-    targets = read_targets(Y, found.model.unknown_label)
+    targets = read_targets(Y, found.model.unknown_label, absent_label=found.model.absent_label)
     if not np.array_equal(targets.recorded, found.state.recorded):
         return None
     return np.zeros(len(found.labels), int) if targets.unknown is None else targets.unknown.sum(axis=0)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from sylvan._messages import some
 from sylvan.exceptions import TableError
-from sylvan.labels.words import read_words
+from sylvan.labels.words import ABSENT, read_cells
 
 _EMPTY_LIST = ("", "?", "nan", "<NA>")  # the last two are what pandas calls an empty cell; "NA" may be a label
 KINDS = ("bits", "lists", "classes")
@@ -30,11 +30,14 @@ class LabelCells:
     separator: str = ";"  # between the names of a list
     blank: str = "unknown"  # what an empty cell means, or "zero"
     names: list[str] | None = None  # of labels, if lists may name no others
-    own_words: dict[str, int] = field(default_factory=dict)  # further words for 1 and 0, in lower case
+    own_words: dict[str, int] = field(default_factory=dict)  # further words for 1, 0 and ABSENT, in lower case
     words: dict[str, str] = field(default_factory=dict, compare=False)  # for 1 in each column, found by `read`
 
     def read(self, frame: pd.DataFrame) -> Any:
-        """Return the labels: a table of 0/1, with NaN where one is unknown, or a column of classes."""
+        """Return the labels: a table of 0/1, with NaN where one is unknown, or a column of classes.
+
+        `ABSENT` stands where a word says that a label is known to be absent.
+        """
         if self.kind == "lists":
             return self._read_lists(frame[self.columns[0]])
         if self.kind == "classes":
@@ -44,15 +47,20 @@ class LabelCells:
 
     def _read_bits(self, column: pd.Series) -> np.ndarray:
         try:
-            present, unknown = read_words(column, self.own_words)
+            cells = read_cells(column, self.own_words)
         except ValueError as error:
             hint = "positive=... and negative=... name other words."
             if len(self.columns) == 1:
                 hint = "If the column holds classes, say classes=True; if lists, separator=';'."
             raise TableError(f"{error} {hint}") from None
-        if present.any():
-            self.words[str(column.name)] = str(column[present].iloc[0]).strip()
-        return np.where(unknown, np.nan if self.blank == "unknown" else 0.0, present)
+        if (cells == 1).any():
+            self.words[str(column.name)] = str(column[cells == 1].iloc[0]).strip()
+        return np.where(np.isnan(cells), np.nan if self.blank == "unknown" else 0.0, cells)
+
+    @property
+    def marks_absent(self) -> bool:
+        """Whether there are words for labels that are known to be absent."""
+        return ABSENT in self.own_words.values()
 
     def _read_lists(self, column: pd.Series) -> pd.DataFrame:
         column = column.mask(column.astype(object).map(lambda text: str(text).strip() in _EMPTY_LIST))

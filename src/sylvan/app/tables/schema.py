@@ -13,7 +13,7 @@ from sylvan._messages import some
 from sylvan.app.tables.files import as_text, marked
 from sylvan.app.tables.labels import KINDS, LabelCells
 from sylvan.exceptions import TableError
-from sylvan.labels.words import MISSING
+from sylvan.labels.words import ABSENT, MISSING
 
 _MOST_CATEGORIES = 100
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
@@ -82,7 +82,7 @@ class TableSchema:
                 "names": labels["names"] is None or _are_texts(labels["names"]),
                 "separator": isinstance(labels["separator"], str) and labels["separator"] != "",
                 "blank": labels["blank"] in ("unknown", "zero"),
-                "words": isinstance(labels["own_words"], dict) and set(labels["own_words"].values()) <= {0, 1},
+                "words": isinstance(labels["own_words"], dict) and set(labels["own_words"].values()) <= {0, 1, ABSENT},
                 "id": data["id"] is None or isinstance(data["id"], str),
                 "categories": isinstance(categories, dict) and all(map(_are_texts, categories.values())),
                 "missing": isinstance(missing, list) and all(isinstance(mark, str) for mark in missing),

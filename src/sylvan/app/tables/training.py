@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from sylvan._messages import some
+from sylvan._messages import many, some
 from sylvan.app.tables.columns import choose_columns
 from sylvan.app.tables.files import UNNAMED, Table, as_text, open_table
 from sylvan.app.tables.labels import LabelCells, check_labels
 from sylvan.app.tables.schema import TableSchema, learn_features
 from sylvan.exceptions import TableError
+from sylvan.labels.weak import are_few
+from sylvan.labels.words import ABSENT
 
 NO_ID = "-"
 
@@ -23,7 +26,7 @@ class TrainingTable:
     """Features and labels of the same rows."""
 
     X: pd.DataFrame  # of floats; its index has the rows' names (or numbers from 1)
-    Y: Any  # DataFrame of 0/1 and NaN, or Series of classes
+    Y: Any  # DataFrame of 0/1, NaN and -1 (`LabelCells.read`), or Series of classes
     schema: TableSchema
     source: Table  # the file that the labels are in
     source_rows: pd.Index  # position of each row in that file
@@ -34,7 +37,8 @@ def read_training_table(
     path: str | os.PathLike[str], labels: str | Iterable[str] | None = None, *,
     label_file: str | os.PathLike[str] | None = None, id: str | None = None, drop: str | Iterable[str] = (),
     categorical: str | Iterable[str] = (), missing: Iterable[str] = (), blank: str | None = None, classes: bool = False,
-    separator: str | None = None, positive: Iterable[str] = (), negative: Iterable[str] = (), **file_options: Any,
+    separator: str | None = None, positive: Iterable[str] = (), negative: Iterable[str] = (),
+    absent: Iterable[str] = (), zeros: str | None = None, **file_options: Any,
 ) -> TrainingTable:  # fmt: skip
     """Read features and labels; a `TableError` says what is wrong with a file, or with what was said about it.
 
@@ -51,6 +55,9 @@ def read_training_table(
     classes : whether the one label column holds classes
     separator : what is between names if the one label column holds lists of labels
     positive, negative : words for 1 and 0 in label cells, beside yes/no and true/false
+    absent : words for labels that are known to be absent, where 0 is "not recorded"; they become -1, which is to be the
+        `absent_label` of an estimator
+    zeros : what zeros will mean to the estimator, for the notes: "absent", "unrecorded"; None: "auto"
     **file_options : delimiter, decimal, encoding of `open_table`
     """
     options = {"missing": list(missing), **file_options}
@@ -66,6 +73,7 @@ def read_training_table(
         _check_order(table, other, chosen if labels else (), id)
         notes.append("Labels are matched to rows by their order.")
     words = {word.strip().lower(): 1 for word in positive} | {word.strip().lower(): 0 for word in negative}
+    words |= {word.strip().lower(): ABSENT for word in absent}
     cells = _cells(chosen, classes, separator, blank, words)
     features = _feature_columns(table, columns, name, other, chosen)
     used = set(features)
@@ -82,20 +90,25 @@ def read_training_table(
     check_labels(Y)
     if cells.kind == "lists":
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
-    notes += [*_note_on_empty(Y), *more]
+    notes += [*_note_on_zeros(Y, cells.marks_absent, zeros), *more]
     return TrainingTable(X, Y.set_axis(rows), schema, table if other is None else other, source_rows, notes)
 
 
-def _note_on_empty(Y: Any) -> list[str]:
-    """Say what empty label cells mean for all others."""
-    empty = int(Y.isna().to_numpy().sum())
-    if not empty:
-        return []
-    zeros = int((Y == 0).to_numpy().sum())
-    return [
-        f"{empty} label cells are empty: only there labels are suggested, and {zeros} zeros are trusted (blank='zero': "
-        "empty means 0, and all zeros may be missing labels)."
-    ]
+def _note_on_zeros(Y: Any, marks_absent: bool, zeros: str | None) -> list[str]:
+    """Say what zeros mean, if label cells are empty or known to be absent; a fit warns of a few empty ones."""
+    empty, absent, zero = (int(np.sum(cells.to_numpy())) for cells in (Y.isna(), Y == ABSENT, Y == 0))
+    notes = []
+    if marks_absent:
+        cells = many(absent, "label cell is", "label cells are")
+        notes = [f"{cells} known to be absent: no label is suggested there."]
+    if not empty or (zeros is None and not marks_absent and are_few(empty, empty + zero)):
+        return notes
+    cells = many(empty, "label cell is", "label cells are")
+    if zeros == "absent" or (zeros is None and not marks_absent):
+        meaning = f"labels are suggested only there, and {many(zero, 'zero')} taken for absent (zeros='unrecorded'"
+    else:
+        meaning = f"labels are suggested there, and in {many(zero, 'zero')} taken for unrecorded (zeros='absent'"
+    return [*notes, f"{cells} empty: {meaning} says that zeros are not; blank='zero': empty means 0)."]
 
 
 def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[str | None, list[str]]:
@@ -169,6 +182,8 @@ def _cells(
         raise TableError(f"{what} needs one label column, but {len(chosen)} were chosen: {some(chosen)}.")
     if separator == "":
         raise TableError("separator='' must not be empty.")
+    if ABSENT in words.values() and (classes or separator is not None):
+        raise TableError("absent=... names words in columns of 0/1, not in one of classes or lists.")
     if separator is not None:
         return LabelCells(chosen, "lists", separator, blank or "zero")
     return LabelCells(chosen, "classes" if classes else "bits", blank=blank or "unknown", own_words=words)
@@ -244,7 +259,12 @@ def _join(
 
 
 def read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file: Path | None, **options: Any) -> Any:
-    """Return the labels of a test table, by the schema of a model."""
+    """Return the labels of a test table, by the schema of a model; what is known to be absent is 0."""
+    known = _read_labels(path, schema, frame, label_file, **options)
+    return known.replace(ABSENT, 0) if schema.labels.marks_absent else known
+
+
+def _read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file: Path | None, **options: Any) -> Any:
     cells = schema.labels
     other = None if label_file is None else open_table(label_file, missing=schema.missing, **options)
     there = set(frame.columns if other is None else other.columns)

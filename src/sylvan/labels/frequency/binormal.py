@@ -87,6 +87,11 @@ class BinormalFrequency(BaseEstimator):
     def __init__(self, *, within: Any = None, trust: float = 0.7, level: float = 0.9) -> None:
         keep(self, locals())
 
+    @property
+    def told(self) -> bool:
+        """Whether something is known of c beforehand."""
+        return self.within is not None
+
     def estimate(self, X: Any, Y: Any, proba: Any = None, random_state: Any = None) -> Frequency:
         """Return c of each label with its interval, NaN for a label without positives, and why labels share it or not.
 

@@ -76,6 +76,7 @@ class KnownFrequency(BaseEstimator):
     """
 
     uses_proba: ClassVar[bool] = False
+    told: ClassVar[bool] = True
 
     def __init__(self, frequency: Any) -> None:
         self.frequency = frequency

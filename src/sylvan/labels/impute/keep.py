@@ -78,9 +78,9 @@ class KeepLabels(BaseEstimator):
         return replace(state, frequency=state.frequency.where(may_miss))
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
-        """Return the estimated frequency, 1 where there is none."""
-        return after.counts.known_frequency
+        """Return the estimated frequency, 1 where there is none or unknown cells are left out."""
+        return after.counts.learnt_share
 
     def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say what would be predicted: p > 0.5, or 0.5 times the frequency if it is known."""
-        return mean_of(probas) > 0.5 * counts.known_frequency
+        return mean_of(probas) > 0.5 * counts.learnt_share

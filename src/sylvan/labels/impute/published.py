@@ -31,7 +31,12 @@ class FrequencyImputer(BaseEstimator):
         return state if self._estimator.uses_proba else self._estimate(state, X=X, random_state=random_state)
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
-        """Return the share of all positives that a layer learnt: c, raised by what has been imputed."""
+        """Return the share of all positives that a layer learnt: c, raised by what has been imputed.
+
+        1 if unknown cells are left out.
+        """
+        if after.leaves_out:
+            return after.counts.learnt_share
         n_recorded = trained.recorded.sum(axis=0)
         learnt = trained.current.sum(axis=0) / np.maximum(n_recorded, 1)
         return np.where(n_recorded > 0, np.minimum(1.0, after.counts.known_frequency * learnt), 1.0)
@@ -173,7 +178,7 @@ class StrictLabelComplement(FrequencyImputer):
 
     def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows pass the threshold; the bound is for the training rows."""
-        scale = counts.known_frequency if self.threshold_on == "scaled" else 1.0
+        scale = counts.learnt_share if self.threshold_on == "scaled" else 1.0
         return counts.has_estimate & (np.minimum(mean_of(probas) / scale, 1.0) > self.threshold)
 
     def search_space(self) -> dict[str, list[Any]]:
@@ -236,7 +241,7 @@ class FluidLabelAddition(FrequencyImputer):
 
     def frequency_in(self, trained: LabelState, after: LabelState) -> np.ndarray:
         """Return c as estimated from the layer's own probabilities."""
-        return after.counts.known_frequency if self.reestimates else super().frequency_in(trained, after)
+        return after.counts.learnt_share if self.reestimates else super().frequency_in(trained, after)
 
     def accept(self, counts: LabelCounts, probas: np.ndarray) -> np.ndarray:
         """Say which cells of new rows pass the threshold; a label without candidates in training may have some here."""
@@ -247,4 +252,4 @@ class FluidLabelAddition(FrequencyImputer):
         return super().search_space() | {"threshold": [0.3, 0.5, 0.7]}
 
     def _passes(self, counts: LabelCounts, p: np.ndarray) -> np.ndarray:
-        return counts.has_estimate & (p > self.threshold * counts.known_frequency)
+        return counts.has_estimate & (p > self.threshold * counts.learnt_share)
