@@ -81,16 +81,17 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
 
 
 def expected_list(ranking: Ranking, missing: np.ndarray, precision: float) -> np.ndarray:
-    """Return the longest list of cells whose corrected probabilities are `precision` on average."""
-    p = missing.ravel()[ranking.cells]
-    most = int(min(p.sum(dtype=float) / precision + 2, len(p)))  # there are never more
-    if not most:
-        return ranking.cells[:0]
-    at = np.flatnonzero(p >= np.partition(p, len(p) - most)[len(p) - most])
+    """Return confirmed cells, and the longest list of undecided ones whose probabilities are `precision` on average.
+
+    A cell that is more probably wrong than right does not come in because others make up for it.
+    """
+    p, decided = missing.ravel()[ranking.cells], ranking.rank
+    p[decided[decided >= 0]] = 0.0
+    at = np.flatnonzero(p > min(precision, 0.5))
     at = at[np.argsort(-p[at], kind="stable")]
-    p = p[at]
-    enough = np.flatnonzero((np.cumsum(p) >= precision * np.arange(1, len(p) + 1)) & (p > 0))
-    return ranking.cells[at[: int(enough[-1]) + 1 if len(enough) else 0]]
+    enough = np.flatnonzero(np.cumsum(p[at]) >= precision * np.arange(1, len(at) + 1))
+    confirmed = decided[(decided >= 0) & (ranking.decisions.decision == CONFIRMED)]
+    return ranking.cells[np.concatenate([np.sort(confirmed), at[: int(enough[-1]) + 1 if len(enough) else 0]])]
 
 
 def _table(ranking: Ranking, missing: np.ndarray, cells: np.ndarray) -> pd.DataFrame:
