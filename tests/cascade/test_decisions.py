@@ -513,6 +513,37 @@ def test_only_open_cells_can_be_decided_if_zeros_are_trusted():
     assert model.labels_.completed[row, label] == 1
 
 
+@pytest.mark.filterwarnings("ignore::sylvan.exceptions.DecisionWarning")
+@pytest.mark.parametrize("name", ["auto", "slcforest", "flaforest", "lcforest", "gcforest"])
+def test_the_rules_hold_where_zeros_are_absent(name):
+    labels = nan_cells(Y)
+    before = make(name).fit(X, labels)
+    said = look(before.labels_.plan_audit(40, random_state=0))
+    after = make(name).fit(X, labels, decisions=said)
+    marks = after.labels_.state.decided
+    for limits in LISTS:
+        assert not (marks < 0)[at(after.suggest_labels(**limits))].any()
+    for completed in (after.labels_.completed, after.complete(X, labels, decisions=said)):
+        assert completed[marks > 0].all()
+        assert not completed[marks < 0].any()
+        assert not completed[labels == 0].any()
+    if before.label_frequency_ is not None and not getattr(before.impute, "reestimates", False):
+        assert_array_equal(after.label_frequency_, before.label_frequency_)
+    check_numbers(after.labels_.audit(), np.isnan(labels))
+
+
+def check_numbers(audit, may_miss):
+    table = audit.n_missing()
+    marks = audit.decisions.marks(may_miss.shape)
+    confirmed = np.append((marks > 0).sum(axis=0), (marks > 0).sum())
+    possible = (may_miss & (marks >= 0)).sum(axis=0)
+    assert_array_equal(table["confirmed"], confirmed)
+    assert (table["low"] >= confirmed - 1e-9).all()
+    assert (table["low"] <= table["missing"] + 1e-9).all()
+    assert (table["missing"] <= table["high"] + 1e-9).all()
+    assert (table["high"] <= np.append(possible, possible.sum()) + 1e-9).all()
+
+
 # ---------------------------------------------------------------------------------------------- what is refused
 
 ONE = pd.DataFrame({"row": [np.argwhere(Y[:, 0] == 0)[0, 0]], "label": [0], "decision": ["yes"]})
