@@ -39,6 +39,7 @@ from sylvan import auto, slcforest
 from sylvan.bench.data import hide_labels
 from sylvan.datasets import load_dataset
 from sylvan.labels.audit import Audit
+from sylvan.labels.decisions import read_decisions
 
 SETS = (
     "emotions", "yeast", "scene", "birds", "flags", "CHD_49", "medical", "Image", "CAL500", "VirusGO", "VirusPseAAC",
@@ -432,11 +433,13 @@ def measure(n_rows, n_labels):
         truth[rows] = rng.random(proba[rows].shape) < proba[rows] ** 1.3
         recorded[rows] = truth[rows] & (rng.random(proba[rows].shape) < 0.5)
     before, began, cpu = gigabytes(), time.perf_counter(), time.process_time()
-    plan = Audit.from_probabilities(proba, recorded).plan(200, random_state=0)
+    empty = Audit.from_probabilities(proba, recorded)
+    plan = empty.plan(200, random_state=0)
     right = truth[places(plan)]
     plan["decision"] = np.where(right, "confirmed", "rejected")
     planned = time.perf_counter()
-    audit = Audit.from_probabilities(proba, recorded, plan)
+    there = recorded > 0
+    audit = empty.after(read_decisions(plan, pd.RangeIndex(n_rows), range(n_labels), there, ~there))
     audit.n_missing()
     audit.certify(0.8)
     audit.next_cells(50)

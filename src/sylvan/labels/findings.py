@@ -248,7 +248,7 @@ class Findings:
         if decisions is None:
             return self._audit
         read = read_decisions(decisions, self.rows, self.label_names, self.recorded, self.state.candidates)
-        return self._count(read)
+        return self._audit.after(read)
 
     def plan_audit(
         self, n: int = 100, *, precision: float | None = None, confidence: float = 0.9, random_state: Any = None

@@ -25,7 +25,8 @@ class Recalibration:
 
     Which cells were decided may depend on p and on the label in any way, as it does if the best of a list are looked
     at: the model is about cells of given p and label. It is a ridge regression; what few decisions say is drawn to a =
-    0, b = 1 and equal labels.
+    0, b = 1 and equal labels. How far labels differ is not known: it is the mean over some such distances, each by its
+    evidence. A small share of decisions is taken for slips.
 
     Attributes
     ----------
@@ -41,8 +42,8 @@ class Recalibration:
     >>> from sylvan.labels.recalibrate import Recalibration
     >>> proba, label, right = np.full(200, 0.9), np.zeros(200, int), np.arange(200) % 2 == 0
     >>> Recalibration.fit(proba, label, right, n_labels=1).transform(np.array([[0.9], [0.2]])).round(2)
-    array([[0.5 ],
-           [0.06]])
+    array([[0.51],
+           [0.07]])
     """
 
     intercept: float
@@ -60,9 +61,14 @@ class Recalibration:
         """Learn from decided cells: their probabilities and labels (positions), and whether they are present."""
         z, y = _logit(proba), np.asarray(right, dtype=float)
         fits = [_fit(z, label, y, n_labels, sd) for sd in (_LABEL_SDS if n_labels > 1 else _LABEL_SDS[:1])]
-        scores = [np.log(odds) + fit[2] for odds, fit in zip(_LABEL_ODDS, fits)]
-        at, curvature, _ = fits[int(np.argmax(scores))]
-        return cls(float(at[0]), float(at[1]), at[2:], np.linalg.inv(curvature))
+        scores = np.array([np.log(odds) + fit[2] for odds, fit in zip(_LABEL_ODDS, fits)])
+        shares = np.exp(scores - scores.max())
+        shares /= shares.sum()
+        at = np.sum([share * fit[0] for share, fit in zip(shares, fits)], axis=0)
+        covariance = np.zeros((len(at), len(at)))
+        for share, (mine, curvature, _) in zip(shares, fits):
+            covariance += share * (np.linalg.inv(curvature) + np.outer(mine - at, mine - at))
+        return cls(float(at[0]), float(at[1]), at[2:], covariance)
 
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return corrected probabilities of (n, n_labels) cells."""
