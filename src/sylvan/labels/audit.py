@@ -38,6 +38,7 @@ _WIDER = 1.08  # variances of strata are estimated, too
 _LEAST_VARIANCE = 0.1  # a stratum in which nothing was found may still hold so many in all that were drawn
 _MOST_LOG = 20.0  # intervals without an audit are not wider
 _FEWEST_SCOUTED = 100  # ranks that a scouting draw covers at least
+_REACH = 3.0  # times the number of missing cells that are expected: the model's word may be a third of the truth
 
 
 def score_interval(found: float, dispersion: float, z: float) -> tuple[float, float]:
@@ -154,7 +155,8 @@ class Audit:
         else:
             check_number("precision", precision, 0.0, 1.0, open_low=True)
             check_number("confidence", confidence, 0.0, 1.0)
-            most = int(min(len(proba), max(_FEWEST_SCOUTED, 2.0 * proba.sum())))
+            missing = proba.sum() if self._sure.size == 0 else self._sums[0].sum()
+            most = int(min(len(proba), max(_FEWEST_SCOUTED, _REACH * missing)))
             most = max(most, int(open_ranks[: 2 * n][-1]) + 1)
             kind, strata = "scout", scouting_strata(most, n)
             if any(audit.same for audit in ranking.audits):
