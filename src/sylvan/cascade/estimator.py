@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,12 @@ from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.contracts import MAX_SEED
 from sylvan.cascade.growth import Stage, count_missing, grow, kept_layers, make_decider, make_findings
-from sylvan.cascade.layer import TrainingRows
-from sylvan.cascade.plan import Plan, knows_frequency, make_plan, open_checkpoints, row_weights, scan_rows
+from sylvan.cascade.plan import Plan, begin_labels, make_plan, open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
 from sylvan.io import stored
 from sylvan.labels.findings import Findings
-from sylvan.labels.state import LabelState
 from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
 from sylvan.labels.summary import Grown, Summary
 from sylvan.labels.weak import WeakLabels, read_weak_labels
@@ -252,15 +250,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         seen: list[np.ndarray] | None = None,
     ) -> "DeepForestClassifier":
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
-        labels, decided = weak.targets.form.label_names, weak.decided
-
-        def begin(rows: TrainingRows) -> LabelState:
-            """Return the labels of the used rows before layer 1."""
-            used = rows.X if rows.used is None else rows.X[rows.used]
-            state = plan.impute.begin(used, rows.select(weak.recorded), rows.select(weak.candidates), seeds[0], labels)
-            state = replace(state, leaves_out=weak.leaves_out and not knows_frequency(plan.impute))
-            return state if decided is None else replace(state, decided=rows.select(decided))
-
+        labels = weak.targets.form.label_names
         try:
             plan = make_plan(self, weak.targets.form)
             seeds = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers).tolist()
@@ -270,7 +260,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             weights = row_weights(sample_weight, self.class_weight, weak)
             groups = check_groups(groups, X.shape[0])
             data = [X, weak.recorded, weak.candidates, weights, groups, list(map(str, labels))]
-            data += [] if decided is None else [decided]
+            data += [] if weak.decided is None else [weak.decided]
             data += ["leaves out"] if weak.leaves_out else []
             checkpoints = open_checkpoints(checkpoint_dir, self, plan, *data)
             seeds = seeds if checkpoints is None else checkpoints.seeds(seeds)
@@ -278,6 +268,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             with once_each(), progress:
                 warn_of_features(X, getattr(self, "feature_names_in_", None), weak.recorded, labels)
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
+                begin = partial(begin_labels, plan, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
                 last = self._keep(plan, stages, weak, rows.used)
                 progress.finished(self.n_layers_, len(stages), last)

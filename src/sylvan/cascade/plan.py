@@ -1,7 +1,7 @@
 """Before anything is grown: parameters are checked and put together, rows weighted and scanned, checkpoints opened."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -19,6 +19,7 @@ from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.length import FixedLength
 from sylvan.labels.contracts import Calibrator, LabelImputer
 from sylvan.labels.impute import KeepLabels
+from sylvan.labels.state import LabelState
 from sylvan.labels.table import TargetForm
 from sylvan.labels.weak import WeakLabels
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
@@ -143,9 +144,14 @@ def _forests_of(forests: Any, crossover: Any, number: int) -> list[Any]:
     return list(forests)
 
 
-def knows_frequency(impute: Any) -> bool:
-    """Say whether the user told an imputer something of the label frequency."""
-    return bool(getattr(getattr(impute, "frequency", None), "told", False))
+def begin_labels(plan: Plan, weak: WeakLabels, seed: int, rows: TrainingRows) -> LabelState:
+    """Return the labels of the used rows before layer 1."""
+    used, recorded = rows.X if rows.used is None else rows.X[rows.used], rows.select(weak.recorded)
+    names = weak.targets.form.label_names
+    state = plan.impute.begin(used, recorded, rows.select(weak.candidates), seed, names)
+    told = getattr(getattr(plan.impute, "frequency", None), "told", False)  # what the user knows of the label frequency
+    decided = None if weak.decided is None else rows.select(weak.decided)
+    return replace(state, leaves_out=weak.leaves_out and not told, decided=decided)
 
 
 def default_measure(form: TargetForm) -> Measure:
