@@ -39,7 +39,7 @@ def test_cells_that_nobody_can_tell_are_not_drawn_again():
 
 
 def test_two_draws_are_two_audits():
-    proba, present, recorded = made()
+    proba, _, recorded = made()
     audit = Audit.from_probabilities(proba, recorded)
     names = {audit.plan(n, precision=0.7, random_state=n)["audit"].iloc[0] for n in (50, 60)}
     assert len(names) == 2

@@ -47,8 +47,9 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
     foreign = sum(not audit.same for audit in ranking.audits)
     if foreign:
         warn_user(
-            f"{foreign} of {many(len(ranking.audits), 'audit')} were drawn from another ranking: of another fit, or "
-            "before records changed. They still count in the number of missing labels, but cannot certify a list.",
+            f"{foreign} of {many(len(ranking.audits), 'audit')} {'was' if foreign == 1 else 'were'} drawn from another "
+            "ranking: of another fit, before records changed, or of an algorithm that learns what was decided. They "
+            "still count in the number of missing labels, but cannot certify a list.",
             DecisionWarning,
         )
     length = 0

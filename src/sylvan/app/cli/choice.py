@@ -26,15 +26,12 @@ class Chosen:
     @property
     def promise(self) -> str:
         """What is known of all this before it is written."""
-        n = len(self.suggested)
+        n, right = len(self.suggested), round(self.right)
         parts = [self.note] if self.note else []
-        if n and not self.certified:
-            right = round(self.right)
+        if n:
+            expected = f"{right:,} {'is' if right == 1 else 'are'} expected to be right and {n - right:,} wrong"
             audited = "" if self.note else "; that was not audited (see: sylvan audit)"
-            are = "is" if right == 1 else "are"
-            parts.append(
-                f"Of {many(n, 'suggestion')}, {right:,} {are} expected to be right and {n - right:,} wrong{audited}."
-            )
+            parts.append(f"Of {many(n, 'new suggestion')}, {expected}{audited}.")
         if len(self.confirmed):
             parts.append(f"Written are {many(n, 'suggestion')} and {many(len(self.confirmed), 'confirmed cell')}.")
         return " ".join(parts) or "Nothing is suggested."

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 import sylvan
+from sylvan._messages import many
 from sylvan.app.cli.choice import Chosen, choose
 from sylvan.app.cli.fit import store, write_page
 from sylvan.app.cli.options import (
@@ -166,7 +167,7 @@ def _print(model: Any, chosen: Chosen, listed: Any, recovery: Any, options: dict
         row += [] if frequency is None else [_estimate(frequency, at)]
         row += [] if recovery is None else [int(recovery.iloc[at][each]) for each in ("hidden", "recovered")]
         rows.append(row)
-    title = f"{options['algorithm']}: {len(added)} labels suggested beside {int(labels.recorded.sum())} recorded ones"
+    title = f"{options['algorithm']}: {many(len(added), 'label')} suggested beside {int(labels.recorded.sum())} recorded ones"
     show_table(heads, rows, "lr", title)
     if recovery is not None:
         _print_recovery(recovery.iloc[-1])
