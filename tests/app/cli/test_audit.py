@@ -415,12 +415,13 @@ def chosen(n=4, confirmed=0, **more):
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (chosen(), f"Of 4 suggestions, 3 are expected to be right and 1 wrong{NOT_AUDITED}"),
-        (chosen(1), f"Of 1 suggestion, 1 is expected to be right and 0 wrong{NOT_AUDITED}"),
+        (chosen(), f"Of 4 new suggestions, 3 are expected to be right and 1 wrong{NOT_AUDITED}"),
+        (chosen(1), f"Of 1 new suggestion, 1 is expected to be right and 0 wrong{NOT_AUDITED}"),
         (chosen(0), "Nothing is suggested."),
         (chosen(0, 2), "Written are 0 suggestions and 2 confirmed cells."),
-        (chosen(note="80% sure.", certified=True), "80% sure."),
-        (chosen(2, 1, note="No list."), "No list. Of 2 suggestions, 2 are expected to be right and 0 wrong. "
+        (chosen(note="80% sure.", certified=True),
+         "80% sure. Of 4 new suggestions, 3 are expected to be right and 1 wrong."),
+        (chosen(2, 1, note="No list."), "No list. Of 2 new suggestions, 2 are expected to be right and 0 wrong. "
                                         "Written are 2 suggestions and 1 confirmed cell."),
     ],
 )  # fmt: skip

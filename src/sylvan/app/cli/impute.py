@@ -167,7 +167,8 @@ def _print(model: Any, chosen: Chosen, listed: Any, recovery: Any, options: dict
         row += [] if frequency is None else [_estimate(frequency, at)]
         row += [] if recovery is None else [int(recovery.iloc[at][each]) for each in ("hidden", "recovered")]
         rows.append(row)
-    title = f"{options['algorithm']}: {many(len(added), 'label')} suggested beside {int(labels.recorded.sum())} recorded ones"
+    suggested = f"{many(len(added), 'label')} suggested beside {int(labels.recorded.sum()):,} recorded ones"
+    title = f"{options['algorithm']}: {suggested}"
     show_table(heads, rows, "lr", title)
     if recovery is not None:
         _print_recovery(recovery.iloc[-1])
