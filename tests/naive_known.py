@@ -55,8 +55,8 @@ def node_shares(tree, rows, Y, w):
     return shares
 
 
-def importances(tree, X, Y, w, n_features):
-    """Decrease of the squared error of known cells, as shares of the whole; 0 for a tree of one node."""
+def decreases(tree, X, Y, w, n_features):
+    """Decrease of the squared error of known cells by the nodes that ask each feature."""
     decrease = np.zeros(n_features)
     rows = naive.rows_of_nodes(tree, X, np.flatnonzero(w))
     for node, feature in enumerate(tree.feature):
@@ -64,5 +64,4 @@ def importances(tree, X, Y, w, n_features):
             parts = [rows[node], rows[tree.left[node]], rows[tree.left[node] + 1]]
             parent, left, right = [squared_error(Y[r], w[r]) for r in parts]
             decrease[feature] += parent - left - right
-    total = decrease.sum()
-    return np.maximum(decrease, 0) / total if total > 1e-12 else np.zeros(n_features)
+    return np.maximum(decrease, 0)
