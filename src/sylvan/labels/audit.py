@@ -342,6 +342,7 @@ class Audit:
             "high": np.append(confirmed + np.minimum(np.maximum(number, 0.5) * factor, n_open), high),
             "confirmed": np.append(confirmed, confirmed.sum()),
         })  # fmt: skip
+        table["low"], table["high"] = np.floor(table["low"] + 1e-6), np.ceil(table["high"] - 1e-6)  # they are numbers
         table.index = pd.Index([*self.labels, ALL], dtype=object, tupleize_cols=False, name="label")
         return table
 
