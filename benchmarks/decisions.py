@@ -7,6 +7,7 @@ and 400 cells have a quarter as many); `--seeds` are other hidings and fits.
 
     python benchmarks/decisions.py audit certify stated --seeds 3 --repeats 34 --cache fits
     python benchmarks/decisions.py review learn --seeds 3 --cache fits
+    python benchmarks/decisions.py written --cache fits
     python benchmarks/decisions.py cost
     python benchmarks/decisions.py audit --sets yeast,emotions --hiding random --repeats 300
 
@@ -45,7 +46,7 @@ SETS = (
     "emotions", "yeast", "scene", "birds", "flags", "CHD_49", "medical", "Image", "CAL500", "VirusGO", "VirusPseAAC",
     "3sources_guardian1000", "slashdot", "tmc2007-500",
 )  # fmt: skip
-HIDING = {"random": 0.4, "by label": "by label", "hard rows": "hard rows"}
+HIDING = {"nothing": 0.0, "random": 0.4, "by label": "by label", "hard rows": "hard rows"}
 MOST_ROWS, FEWEST_POSITIVES = 2000, 10
 
 
@@ -419,6 +420,29 @@ def learn_section(arguments):
     show("learn: means", table.drop(columns="set").groupby("hiding", sort=False).mean().reset_index())
 
 
+# -- what is written ------------------------------------------------------------------------------------------------
+
+
+def written_section(arguments):
+    """How many cells, and how many right ones, go into a completed table without any decision, by the rule for it."""
+    rows = []
+    for name in arguments.sets:
+        for hiding in ("nothing", *arguments.hiding):
+            case = make_case(name, hiding, 0, arguments.cache)
+            p = np.where(case.recorded, 0.0, case.proba).ravel()
+            order = np.argsort(-p, kind="stable")[: (p > 0.5).sum()]
+            right, mean = case.missing.ravel()[order], np.cumsum(p[order]) / np.arange(1, len(order) + 1)
+            found = {"set": name, "hiding": hiding, "missing": case.missing.sum()}
+            for precision in (0.0, 0.7, 0.8, 0.9):
+                n = int(np.flatnonzero(mean >= precision)[-1]) + 1 if (mean >= precision).any() else 0
+                found |= {f"n {precision}": n, f"right {precision}": right[:n].sum()}
+            rows.append(found)
+    table = pd.DataFrame(rows)
+    show("written: cells that are more probable than not, until so many are expected to be right", table)
+    sums = table.drop(columns="set").groupby("hiding", sort=False).sum()
+    show("written: in all", sums.reset_index())
+
+
 # -- cost ------------------------------------------------------------------------------------------------------------
 
 
@@ -462,7 +486,7 @@ def cost_section(_):
 
 SECTIONS = {
     "review": review_section, "imputing": imputing_section, "learn": learn_section, "audit": audit_section,
-    "certify": certify_section, "stated": stated_section, "cost": cost_section,
+    "certify": certify_section, "stated": stated_section, "written": written_section, "cost": cost_section,
 }  # fmt: skip
 
 
@@ -470,7 +494,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="+", choices=SECTIONS)
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
-    parser.add_argument("--hiding", type=lambda text: text.split(","), default=list(HIDING))
+    parser.add_argument("--hiding", type=lambda text: text.split(","), default=list(HIDING)[1:])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=34)
     parser.add_argument("--cache", help="folder for what fits say")
