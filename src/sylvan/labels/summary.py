@@ -131,7 +131,8 @@ def _still_missing(audit: Audit, counts: LabelCounts, n_suggested: int, imputed:
 def _whose_word(audit: Audit) -> str:
     """Say which numbers are audited."""
     if not audit.is_audited:
-        return "All numbers are the model's word, corrected by what was decided: none is audited."
+        why = "audited cells were drawn for a list, not to count" if audit.ranking.audits else "none is audited"
+        return f"All numbers are the model's word, corrected by what was decided: {why}."
     found = audit.n_missing().iloc[-1]
     low, high = (max(round(found[name] - found["confirmed"]), 0) for name in ("low", "high"))
     return (
