@@ -155,11 +155,11 @@ class Audit:
         else:
             check_number("precision", precision, 0.0, 1.0, open_low=True)
             check_number("confidence", confidence, 0.0, 1.0)
-            missing = proba.sum() if self._sure.size == 0 else self._sums[0].sum()
-            most = int(min(len(proba), max(_FEWEST_SCOUTED, _REACH * missing)))
-            most = max(most, int(open_ranks[: 2 * n][-1]) + 1)
+            seen = [ranks.last for audit in ranking.audits if audit.same for ranks in ranking.strata(audit)]
+            most = int(max(_FEWEST_SCOUTED, _REACH * (self._sums[0].sum() if len(self._sure) else proba.sum())))
+            most = max(min(most, max(seen, default=len(proba)), len(proba)), int(open_ranks[: 2 * n][-1]) + 1)
             kind, strata = "scout", scouting_strata(most, n)
-            if any(audit.same for audit in ranking.audits):
+            if seen:  # nowhere further down than somebody has looked
                 kind, strata = "list", [Stratum(0, self._promising(n, precision, confidence, proba[:most]))]
         seed = check_random_state(random_state).randint(2**31 - 1)
         drawn = draw_cells(strata, open_ranks, n, np.random.default_rng(seed))

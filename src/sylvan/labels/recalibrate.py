@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from sylvan._threads import ONE_THREAD
 from sylvan.io import stored
 from sylvan.io.checks import check_finite, require
 
@@ -60,7 +61,8 @@ class Recalibration:
     def fit(cls, proba: np.ndarray, label: np.ndarray, right: np.ndarray, n_labels: int) -> "Recalibration":
         """Learn from decided cells: their probabilities and labels (positions), and whether they are present."""
         z, y = _logit(proba), np.asarray(right, dtype=float)
-        fits = [_fit(z, label, y, n_labels, sd) for sd in (_LABEL_SDS if n_labels > 1 else _LABEL_SDS[:1])]
+        with ONE_THREAD:  # small matrices, which several threads would only wait for
+            fits = [_fit(z, label, y, n_labels, sd) for sd in (_LABEL_SDS if n_labels > 1 else _LABEL_SDS[:1])]
         scores = np.array([np.log(odds) + fit[2] for odds, fit in zip(_LABEL_ODDS, fits)])
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
