@@ -8,6 +8,7 @@ that were drawn at random; here the truth is known and answers for them.
 
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from sylvan import auto
@@ -40,9 +41,16 @@ labels = auto(random_state=0).fit(X, recorded).labels_
 print(f"{missing:,} labels are missing; the model's word: {labels.counts.n_missing.sum():,}.")
 
 print("\n1. Count: cells drawn at random say how many are missing, whatever the reason.")
+figure, ax = plt.subplots(figsize=(5, 3.5), layout="constrained")
 for n in (50, 100, 200):
     found = labels.audit(look(labels.plan_audit(n, random_state=n))).n_missing().loc["all labels"]
     print(f"   {n} looks: {found['missing']:,.0f}, between {found['low']:,.0f} and {found['high']:,.0f}")
+    ax.errorbar(
+        str(n), found["missing"], [[found["missing"] - found["low"]], [found["high"] - found["missing"]]], fmt="o"
+    )
+ax.axhline(missing, color="black", lw=1)
+ax.set(xlabel="looks", ylabel="missing labels", ylim=(0, None), title="Audits with 90 % intervals, and the truth")
+figure.savefig("review_and_certify.png", dpi=120)
 
 print("\n2. Certify: a list of which 90 % are right, with 90 % confidence.")
 first = look(labels.plan_audit(60, precision=0.9, random_state=1))
@@ -57,3 +65,4 @@ again = auto(random_state=0).fit(X, recorded, decisions=[first, second])
 following = again.labels_.audit().next_cells(5)
 print("   Look at these next, since their answers say most:")
 print("   " + following[["row", "label", "probability"]].round(2).to_string(index=False).replace("\n", "\n   "))
+print("The picture is in review_and_certify.png.")
