@@ -359,7 +359,7 @@ def test_files_whose_audits_are_none_are_refused(tmp_path):
     names = document["nodes"][dict(node["state"])["audit"]["node"]]["items"]
     names[next(number for number, name in enumerate(names) if name)] = "evil"
     path.write_bytes(forged(document["nodes"], arrays, document["about"]))
-    with pytest.raises(ModelFileError, match="Drawn cells have a chance and an audit"):
+    with pytest.raises(ModelFileError, match="Audits have other names"):
         sylvan.load(path)
 
 

@@ -279,7 +279,7 @@ def said(draw):
 def test_the_order_of_lines_and_files_does_not_matter(case):
     lines, others, cut = case
     first, second = read(lines), read(others)
-    for name in ("row", "label", "decision", "chance", "first", "last", "size"):
+    for name in ("row", "label", "decision", "drawn", "chance", "first", "last", "size"):
         assert_array_equal(getattr(first, name), getattr(second, name))
     assert (first.audit, first.n_twice, first.n_agree) == (second.audit, second.n_twice, second.n_agree)
     if 0 < cut < len(lines):
@@ -290,8 +290,8 @@ def test_the_order_of_lines_and_files_does_not_matter(case):
         cell = each["row"], NAMES.index(each["label"])
         votes.setdefault(cell, {})[each["who"]] = {"yes": 1, "no": -1, "?": 0}[each["decision"]]
     assert found(first) == {cell: int(np.sign(sum(of.values()))) for cell, of in votes.items()}
-    drawn = {(each["row"], NAMES.index(each["label"])) for each in lines if "how" in each}
-    assert {cell for cell, is_drawn in zip(found(first), first.audited) if is_drawn} == drawn
+    drawn = {(each["row"], NAMES.index(each["label"]), each["audit"]) for each in lines if "how" in each}
+    assert {(*list(found(first))[at], name) for at, name in zip(first.drawn, first.audit)} == drawn
 
 
 # ------------------------------------------------------------------------------------------------- what is refused
@@ -359,6 +359,7 @@ LIES = {
     "row": np.array([-1]),
     "label": np.array([-1]),
     "decision": np.array([2], np.int8),
+    "drawn": np.array([1]),
     "chance": np.array([0.0]),
     "first": np.array([0]),
     "last": np.array([5]),
@@ -373,9 +374,9 @@ LIES = {
 def test_decisions_that_lie_cannot_come_from_a_file(name):
     true = read([line(**DRAWN)])
     true._check_stored()
-    with pytest.raises(ValueError, match=r"must|There are|were drawn|Drawn"):
+    with pytest.raises(ValueError, match=r"must|There are|were drawn|Drawn|Audits have"):
         replace(true, **{name: LIES[name]})._check_stored()
-    with pytest.raises(ValueError, match="Drawn cells have a chance and an audit"):
+    with pytest.raises(ValueError, match="Audits have other names"):
         replace(true, audit=["mine"])._check_stored()
 
 

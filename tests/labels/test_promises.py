@@ -73,3 +73,18 @@ def test_intervals_where_nothing_is_found_are_near_the_rule_of_three():
     low, high = score_interval(0.0, 1.0, 1.645)
     assert low == 0.0
     assert 2.0 < high < 3.5
+
+
+def test_a_cell_that_two_audits_drew_counts_in_both():
+    proba, present, recorded = made()
+    empty = Audit.from_probabilities(proba, recorded)
+    count, scout = empty.plan(80, random_state=0), empty.plan(60, precision=0.7, random_state=1)
+    assert len(count.merge(scout, on=["row", "label"]))
+    right = [present[plan["row"], plan["label"].astype(int)] for plan in (count, scout)]
+    count, scout = (
+        plan.assign(decision=np.where(it, "confirmed", "rejected")) for plan, it in zip((count, scout), right)
+    )
+    both, alone = (Audit.from_probabilities(proba, recorded, each) for each in ([count, scout], count))
+    assert [len(audit.draws) for audit in both.ranking.audits] == [80, 60]
+    for name in ("missing", "low", "high"):  # strata are those of the audit; only their smoothing knows more answers
+        assert both.n_missing().iloc[-1][name] == pytest.approx(alone.n_missing().iloc[-1][name], rel=0.15)

@@ -251,7 +251,14 @@ class Audit:
     @property
     def is_audited(self) -> bool:
         """Whether the number of missing labels comes from cells that were drawn to count them."""
-        return any(len(audit.answers) for audit in self.ranking.audits if audit.kind == "count")
+        return any(audit.sure.any() for audit in self.ranking.audits if audit.kind == "count")
+
+    @property
+    def n_unanswered(self) -> int:
+        """Number of cells that were drawn to count and have no answer, as far as the others of their strata tell."""
+        counts = [audit for audit in self.ranking.audits if audit.kind == "count" and audit.sure.any()]
+        drawn = sum(stratum.n_drawn for audit in counts for stratum in self.ranking.strata(audit))
+        return int(drawn - sum(audit.sure.sum() for audit in counts))
 
     def _total(self, confidence: float) -> tuple[float, float, float]:
         """Return the number of present cells that are not recorded, and its interval, from audits drawn to count."""
@@ -259,12 +266,12 @@ class Audit:
         said = self.decisions.decision
         n_confirmed = int((said == CONFIRMED).sum())
         most = int(self.candidates.sum()) - int((said == REJECTED).sum())
-        counts = [audit for audit in self.ranking.audits if audit.kind == "count" and len(audit.answers)]
+        counts = [audit for audit in self.ranking.audits if audit.kind == "count" and audit.sure.any()]
         if not counts:
             total = float(self._sums[0].sum())
             factor = np.exp(min(z * self._model_sd / max(total, 0.5), _MOST_LOG))
             return n_confirmed + total, n_confirmed + total / factor, min(n_confirmed + max(total, 0.5) * factor, most)
-        shares = np.array([len(audit.answers) for audit in counts]) / sum(len(audit.answers) for audit in counts)
+        shares = np.array([audit.sure.sum() for audit in counts]) / sum(audit.sure.sum() for audit in counts)
         before, found, smooth, variance = np.array([self._stratified(audit) for audit in counts]).T
         low, high = score_interval(shares @ found, float(shares**2 @ variance / (shares @ smooth)), z)
         ends = np.array([shares @ found, low, high]) + shares @ before
@@ -282,14 +289,14 @@ class Audit:
 
         Ranks of which nobody answered a cell are counted with the stratum before them.
         """
-        d, at = self.decisions, audit.answers
+        d, at, draw = self.decisions, audit.lines[audit.sure], audit.draws[audit.sure]
         strata = self.ranking.strata(audit)
         first = np.array([stratum.first for stratum in strata])
-        answered = np.isin(first, d.first[at] - 1)
+        answered = np.isin(first, d.first[draw] - 1)
         group = np.maximum(np.cumsum(answered) - 1, 0)  # of each stratum
         size = np.bincount(group, [stratum.size or self._n_open(audit, stratum) for stratum in strata])
-        owner = group[np.searchsorted(first, d.first[at] - 1)]
-        weight, right = 1.0 / d.chance[at], d.decision[at] == CONFIRMED
+        owner = group[np.searchsorted(first, d.first[draw] - 1)]
+        weight, right = 1.0 / d.chance[draw], d.decision[at] == CONFIRMED
         n, all_weight = np.bincount(owner), np.bincount(owner, weight)
         found = np.bincount(owner, weight * right) / all_weight
         curve = self._curve.transform(self.proba[d.row[at], d.label[at]][:, None])[:, 0]

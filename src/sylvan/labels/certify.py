@@ -68,11 +68,12 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
             note += f" {many(n_confirmed, 'of them is', 'of them are')} confirmed."
         return Certificate(_table(ranking, missing, cells), True, precision, confidence, note)
     cells = expected_list(ranking, missing, precision)
-    note = f"{precision:.0%} of these {many(len(cells), 'cell')} are expected to be right; that was not audited."
+    n_new = len(cells) - int((ranking.decisions.decision == CONFIRMED).sum())
+    new = many(n_new, "cell") if n_new == len(cells) else f"{many(n_new, 'cell')} that nobody has decided"
+    note = f"{precision:.0%} of {new} are expected to be right; that was not audited."
     if usable:
-        note = f"No list can be certified at {precision:.0%}; the best is {many(len(cells), 'cell')} that are expected "
-        note += f"to be {precision:.0%} right."
-    if not len(cells):
+        note = f"No list can be certified at {precision:.0%}; the best is {new}, expected to be {precision:.0%} right."
+    if not n_new:
         note = f"No list is expected to be {precision:.0%} right."
         note = f"No list can be certified at {precision:.0%}, and n{note[1:]}" if usable else note
     n_drawn = sum(stratum.n_drawn for audit in usable for stratum in ranking.strata(audit))

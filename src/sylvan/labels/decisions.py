@@ -41,22 +41,24 @@ def name_stratum(first: int, last: int, size: int) -> str:
 @stored("Decisions")
 @dataclass(frozen=True)
 class Decisions:
-    """Decided cells of a table, one line for each cell.
+    """Decided cells of a table, and the draws of those that were not picked: a cell may be drawn for several audits.
 
     Attributes
     ----------
-    row, label : positions
+    row, label : positions of the cells
     decision : 1 confirmed, -1 rejected, 0 unsure
-    chance : of being drawn; NaN if the cell was not drawn but picked
-    first, last : ranks, from 1 on, among which it was drawn; 0 if it was not
+    drawn : the decided cell (its number) that each draw is about
+    chance : that the draw had
+    first, last : ranks, from 1 on, among which it was made
     size : number of cells there that could be drawn
-    audit : name of the audit it was drawn for, "" if there is none
+    audit : name of the audit
     n_twice, n_agree : cells that two or more people decided, and those on which all agreed
     """
 
     row: np.ndarray
     label: np.ndarray
     decision: np.ndarray
+    drawn: np.ndarray
     chance: np.ndarray
     first: np.ndarray
     last: np.ndarray
@@ -67,33 +69,30 @@ class Decisions:
 
     def _check_stored(self) -> None:
         shape = check_array("row", self.row, np.int64, (None,), 0).shape
-        for name in ("label", "first", "last", "size"):
-            check_array(name, getattr(self, name), np.int64, shape, 0)
+        check_array("label", self.label, np.int64, shape, 0)
         check_array("decision", self.decision, np.int8, shape, -1, 1)
-        check_array("chance", self.chance, float, shape, 0.0, 1.0, nan=True)
-        require(len(self.audit) == len(self.row), "There are other audits than decisions.")
-        drawn, names = self.audited, np.array([_AUDIT.fullmatch(name) is not None for name in self.audit], bool)
-        require((self.chance[drawn] > 0).all() and (names == drawn).all(), "Drawn cells have a chance and an audit.")
-        nested = (self.first >= 1) & (self.size >= 1) & (self.size <= self.last - self.first + 1)
-        require(nested[drawn].all(), "Cells were drawn from ranks that are none.")
+        draws = check_array("drawn", self.drawn, np.int64, (None,), 0, len(self.row) - 1).shape
+        for name in ("first", "last", "size"):
+            check_array(name, getattr(self, name), np.int64, draws, 1)
+        chance = check_array("chance", self.chance, float, draws, 0.0, 1.0)
+        require(bool((chance > 0).all()) and len(self.audit) == len(chance), "Drawn cells have a chance and an audit.")
+        require(all(_AUDIT.fullmatch(name) for name in self.audit), "Audits have other names.")
+        require(bool((self.size <= self.last - self.first + 1).all()), "Cells were drawn from ranks that are none.")
         require(0 <= self.n_agree <= self.n_twice <= len(self.row), "There are other numbers of decisions.")
 
     def __len__(self) -> int:
         return len(self.row)
-
-    @property
-    def audited(self) -> np.ndarray:
-        """Which of them were drawn at random."""
-        return ~np.isnan(self.chance)
 
     def of_rows(self, used: np.ndarray | None) -> "Decisions":
         """Return those about some rows, (n,) bool; None: about all."""
         if used is None or used[self.row].all():
             return self
         kept = used[self.row]
-        names = ("row", "label", "decision", "chance", "first", "last", "size")
-        audits = [name for name, is_kept in zip(self.audit, kept) if is_kept]
-        return replace(self, **{name: getattr(self, name)[kept] for name in names}, audit=audits)
+        left = kept[self.drawn]
+        cells = {name: getattr(self, name)[kept] for name in ("row", "label", "decision")}
+        draws = {name: getattr(self, name)[left] for name in ("chance", "first", "last", "size")}
+        audit = [name for name, is_kept in zip(self.audit, left) if is_kept]
+        return replace(self, **cells, **draws, drawn=(np.cumsum(kept) - 1)[self.drawn[left]], audit=audit)
 
     def marks(self, shape: tuple[int, ...]) -> np.ndarray:
         """Return (n, n_labels) int8: 1 confirmed, -1 rejected, 0 everything else."""
@@ -105,7 +104,7 @@ class Decisions:
 def no_decisions() -> Decisions:
     """Return the decisions of nobody."""
     none, real = np.empty(0, np.int64), np.empty(0, float)
-    return Decisions(none, none, np.empty(0, np.int8), real, none, none, none, [])
+    return Decisions(none, none, np.empty(0, np.int8), none, real, none, none, none, [])
 
 
 def as_table(decisions: Any) -> pd.DataFrame:
@@ -190,7 +189,7 @@ def read_decisions(
         line = table.iloc[odd[0]]
         raise DecisionError(
             f"{_cell(line['row'], line['label'])} has the decision {_plain(line['decision'])!r}; a decision is "
-            "'confirmed', 'rejected' or 'unsure'."
+            "'confirmed', 'rejected' or 'unsure' (yes, no, 1 and 0 are understood, too)."
         )
     table, voice = table[voice.notna()], voice[voice.notna()]
     row = _positions(table["row"], rows, "row")
@@ -200,7 +199,8 @@ def read_decisions(
         "who": ["" if pd.api.types.is_scalar(who) and pd.isna(who) else str(who).strip() for who in table["who"]],
         "when": pd.to_datetime(table["when"], errors="coerce", utc=True, format="mixed").to_numpy(),
     })  # fmt: skip
-    return _merge(_latest(lines, rows, labels), len(labels))
+    draws = lines[lines["chance"].notna()].sort_values(["cell", "audit"]).drop_duplicates(["cell", "audit"])
+    return _merge(_latest(lines, rows, labels), draws, len(labels))
 
 
 def _blank(value: Any) -> bool:
@@ -322,7 +322,7 @@ def _draws(table: pd.DataFrame) -> dict[str, Any]:
         its = f"is {_plain(line['chance'])!r}: it must be" if said[wrong].iloc[0] else "is missing: it is a number"
         raise DecisionError(
             f"{_cell(line['row'], line['label'])} is called audited, but its chance of being drawn {its} greater than "
-            "0 and at most 1, as plan_audit wrote it. If the cell was picked, say how='reviewed'."
+            "0 and at most 1. Take the column from the plan as it was written; how='reviewed' is for picked cells."
         )
     ranks, names = _texts(table["stratum"]).str.extract(_STRATUM), _texts(table["audit"])
     lost = audited & (ranks.isna().any(axis=1) | (names == ""))
@@ -349,7 +349,6 @@ def _latest(lines: pd.DataFrame, rows: pd.Index, labels: Sequence[Any]) -> pd.Da
     """Keep the last decision of each person about a cell; refuse two that cannot be ordered."""
     if not lines.duplicated(["cell", "who"]).any():
         return lines
-    drawn = lines[lines["chance"].notna()].sort_values("audit").drop_duplicates("cell").set_index("cell")
     kept = lines.sort_values("when", kind="stable").drop_duplicates(["cell", "who", "voice"], keep="last")
     twice = kept.duplicated(["cell", "who"], keep=False)
     unclear = kept[twice & (kept["when"].isna() | kept.duplicated(["cell", "who", "when"], keep=False))]
@@ -360,23 +359,19 @@ def _latest(lines: pd.DataFrame, rows: pd.Index, labels: Sequence[Any]) -> pd.Da
             f"{_cell(rows[row], labels[label])} is decided twice{f' by {who}' if who else ''}, and not the same. Keep "
             "one of the lines; or say in the columns 'who' and 'when' who decided, and when: then the later one counts."
         )
-    kept = kept.drop_duplicates(["cell", "who"], keep="last").sort_index()
-    for name in ("chance", "first", "last", "size", "audit"):  # how it was chosen stays
-        kept[name] = kept["cell"].map(drawn[name]).where(kept["cell"].isin(drawn.index), kept[name])
-    return kept
+    return kept.drop_duplicates(["cell", "who"], keep="last")
 
 
-def _merge(lines: pd.DataFrame, n_labels: int) -> Decisions:
+def _merge(lines: pd.DataFrame, draws: pd.DataFrame, n_labels: int) -> Decisions:
     """Let the majority decide each cell."""
     voted = lines[lines["voice"] != UNSURE]
     votes = voted.groupby("cell")["voice"].agg(["sum", "size"])
     several = votes[votes["size"] > 1]
-    lines = lines.assign(picked=lines["chance"].isna()).sort_values(["cell", "picked", "audit"], kind="stable")
-    cells = lines.drop_duplicates("cell")
-    total = np.sign(votes["sum"]).reindex(cells["cell"]).fillna(0).to_numpy()
-    cell = cells["cell"].to_numpy(np.int64)
-    first, last, size = (cells[name].to_numpy(np.int64) for name in ("first", "last", "size"))
+    cell = np.unique(lines["cell"].to_numpy(np.int64))
+    total = np.sign(votes["sum"]).reindex(cell).fillna(0).to_numpy()
+    first, last, size = (draws[name].to_numpy(np.int64) for name in ("first", "last", "size"))
     return Decisions(
-        cell // n_labels, cell % n_labels, total.astype(np.int8), cells["chance"].to_numpy(float),
-        first, last, size, cells["audit"].tolist(), len(several), int((several["sum"].abs() == several["size"]).sum()),
+        cell // n_labels, cell % n_labels, total.astype(np.int8), np.searchsorted(cell, draws["cell"].to_numpy()),
+        draws["chance"].to_numpy(float), first, last, size, draws["audit"].tolist(),
+        len(several), int((several["sum"].abs() == several["size"]).sum()),
     )  # fmt: skip

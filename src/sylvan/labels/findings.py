@@ -12,7 +12,7 @@ from sylvan.io.checks import check_array, check_finite, check_proba, require
 from sylvan.labels import suggestions
 from sylvan.labels.audit import Audit
 from sylvan.labels.calibrate import Calibration
-from sylvan.labels.decisions import Decisions, read_decisions
+from sylvan.labels.decisions import UNSURE, Decisions, read_decisions
 from sylvan.labels.lists import row_names
 from sylvan.labels.recalibrate import Recalibration
 from sylvan.labels.state import LabelCounts, LabelState, mean_of
@@ -174,15 +174,27 @@ class Findings:
 
     @cached_property
     def suggested(self) -> np.ndarray:
-        """Cells that are suggested, (n, n_labels) bool: imputed ones, or those more probably present than not."""
+        """Cells that are suggested, (n, n_labels) bool: imputed ones, or those more probably present than not.
+
+        Decisions about picked cells say little of cells that are unlike them: without drawn ones among them, a cell
+        must have been probable enough before they corrected it, too.
+        """
+        offered = self.offered if self.used is None else self.offered & self.used[:, None]
         if self.suggests_imputed:
-            return self.state.imputed
-        return self._open & (self.missing > 0.5)
+            return offered & self.state.imputed
+        if self.decisions is not None and self.uncorrected is not None and not len(self.decisions.drawn):
+            offered &= self.uncorrected > 0.5
+        return offered & (self.missing > 0.5)
 
     @property
-    def _open(self) -> np.ndarray:
-        """Cells that may be missing, of rows that were learnt from."""
-        return self.state.open if self.used is None else self.state.open & self.used[:, None]
+    def offered(self) -> np.ndarray:
+        """Cells that may be suggested: not those of which somebody said that he cannot tell."""
+        cells = self.state.open.copy()
+        if self.decisions is not None:
+            d = self.decisions
+            unsure = d.decision == UNSURE
+            cells[d.row[unsure], d.label[unsure]] = False
+        return cells
 
     @property
     def trusts_zeros(self) -> bool:

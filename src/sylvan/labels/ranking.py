@@ -24,8 +24,9 @@ class Drawn(NamedTuple):
     same: bool  # whether it was drawn from this ranking
     confirmed_before: int  # cells that were confirmed when it was drawn
     unsure_before: int  # cells of which somebody could not tell when it was drawn
-    lines: np.ndarray  # its decisions, by position
-    answers: np.ndarray  # those of them that are not "unsure"
+    draws: np.ndarray  # its draws that somebody answered, by their numbers among all
+    lines: np.ndarray  # the decision of each of these
+    sure: np.ndarray  # which of them are not "unsure"
 
 
 class Ranks(NamedTuple):
@@ -107,17 +108,16 @@ class Ranking:
     @cached_property
     def audits(self) -> list[Drawn]:
         """The audits that decisions belong to, in the order in which they were planned."""
-        d = self.decisions
+        d, found = self.decisions, []
         names = np.array(d.audit, dtype=object)
-        found = []
-        for name in sorted(set(names[d.audited].tolist())):
+        for name in sorted(set(d.audit)):
             of, kind, number, before, unsure = (*name.split("-"), "", "", "", "")[:5]
             if kind not in KINDS or not (number.isdigit() and before.isdigit() and unsure.isdigit()):
                 raise DecisionError(f"{name!r} is no audit's name; keep the column 'audit' as plan_audit wrote it.")
-            lines = np.flatnonzero(names == name)
-            answers = lines[d.decision[lines] != 0]
-            same = of == self.fingerprint
-            found.append(Drawn(int(number), kind, same, int(before), int(unsure), lines, answers))
+            draws = np.flatnonzero(names == name)
+            lines = d.drawn[draws]
+            same, sure = of == self.fingerprint, d.decision[lines] != UNSURE
+            found.append(Drawn(int(number), kind, same, int(before), int(unsure), draws, lines, sure))
         return sorted(found, key=lambda audit: (audit.number, audit.lines[0]))
 
     def name_next(self, kind: str, ranks: np.ndarray) -> str:
@@ -146,7 +146,7 @@ class Ranking:
 
     def strata(self, audit: Drawn) -> list[Ranks]:
         """Return the ranks that an audit cut its draw into; those of which nobody answered a cell have size 0."""
-        d, at = self.decisions, audit.lines
+        d, at = self.decisions, audit.draws
         n_drawn = np.rint(d.chance[at] * d.size[at]).astype(int)
         seen = sorted(set(zip((d.first[at] - 1).tolist(), d.last[at].tolist(), d.size[at].tolist(), n_drawn.tolist())))
         found: list[Ranks] = []

@@ -135,10 +135,14 @@ def _whose_word(audit: Audit) -> str:
         return f"All numbers are the model's word, corrected by what was decided: {why}."
     found = audit.n_missing().iloc[-1]
     low, high = (max(round(found[name] - found["confirmed"]), 0) for name in ("low", "high"))
-    return (
+    text = (
         f"Audited: the number of positives still missing, {low:,} to {high:,} with 90% confidence. The model's word, "
         "corrected by what was decided: the numbers of single labels, and all probabilities."
     )
+    if waiting := audit.n_unanswered:
+        cells = many(waiting, "drawn cell has", "drawn cells have")
+        text += f" {cells} no answer; the interval holds only if that has nothing to do with what is true of them."
+    return text
 
 
 def _layers(grown: Grown) -> str:

@@ -63,6 +63,8 @@ def choose(model: Any, options: dict[str, Any]) -> Chosen:
         return Chosen(found.cells[~found.cells["confirmed"]], confirmed, found.note, found.certified)
     limits = {name: options[name] for name in ("min_proba", "max_per_label")}
     added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the model suggests by itself
+    row, label = labels.rows.get_indexer(added["row"]), labels.summary().labels.index.get_indexer(added["label"])
+    added = added[labels.offered[row, label]]  # nothing of which somebody said that he cannot tell
     if options["min_proba"] is None:
         added = added[: _n_expected(added["probability"].to_numpy(), PRECISION)]
     if limits["max_per_label"] is not None:
