@@ -90,8 +90,11 @@ def _draw(found: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 def _tell(model: Any, found: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Print what decisions say; return it for --json."""
-    missing = found.n_missing(options["confidence"])
     notes = model.labels_.about_decisions
+    if not found.decisions.decision.any():
+        say("Nothing is decided yet: the files have no cell that is confirmed or rejected.", options["quiet"])
+        return {"notes": notes, "missing": []}
+    missing = found.n_missing(options["confidence"])
     facts: dict[str, Any] = {"notes": notes, "missing": missing.reset_index().to_dict("records")}
     if options["precision"] is not None:
         certificate = found.certify(options["precision"], options["confidence"])

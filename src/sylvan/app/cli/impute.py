@@ -181,6 +181,8 @@ def _print(model: Any, chosen: Chosen, listed: Any, recovery: Any, options: dict
     if frequency is not None and frequency.low is not None:
         say(f"Share recorded: {frequency.reason}.")
     if labels.decisions is None:
+        if frequency is not None and model.calibration_ is not None and (missing := int(labels.counts.n_missing.sum())):
+            say(f"About {many(missing, 'positive is', 'positives are')} probably missing, by the model's word.")
         say(_advice(model, added, labels))
     else:
         for note in labels.about_decisions:

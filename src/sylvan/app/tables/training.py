@@ -99,6 +99,8 @@ def _note_on_zeros(Y: Any, marks_absent: bool, zeros: str | None) -> list[str]:
     empty, absent, zero = (int(np.sum(cells.to_numpy())) for cells in (Y.isna(), Y == ABSENT, Y == 0))
     notes = []
     if marks_absent:
+        if not absent:
+            raise TableError("absent=... names a word that no label cell has; nothing would be known to be absent.")
         cells = many(absent, "label cell is", "label cells are")
         notes = [f"{cells} known to be absent: no label is suggested there."]
     if not empty or (zeros is None and not marks_absent and are_few(empty, empty + zero)):
