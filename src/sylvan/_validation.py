@@ -57,6 +57,13 @@ def check_number(name: str, value: Any, low: float, high: float = np.inf, *, ope
     raise ValueError(f"{name} must be a number {least}{most}, got {value!r}.")
 
 
+def check_confidence(value: Any) -> float:
+    """Return a confidence, which lies between 0 and 1."""
+    if check_number("confidence", value, 0.0, 1.0, open_low=True) < 1.0:
+        return float(value)
+    raise ValueError("confidence must be less than 1: no sample makes sure.")
+
+
 def check_share(name: str, value: Any, n: int, low: int) -> int:
     """Return a number of things out of `n`, given as an integer of at least `low` or as a share in (0, 1]."""
     if _is_integer(value) and value >= low:

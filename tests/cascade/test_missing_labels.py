@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import cafe_fla, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
+from sylvan import auto, cafe_fla, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
 from sylvan.cascade.length import FixedLength
 from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.labels.frequency import KnownFrequency
@@ -229,6 +229,15 @@ def test_complete_fills_candidates_only(recipe, unknown):
     assert (done >= Y_NEW_OBSERVED).all()
     assert (done > Y_NEW_OBSERVED).any()
     assert not ((done > Y_NEW_OBSERVED) & ~candidates).any()
+
+
+def test_zeros_that_were_absent_in_the_fit_are_absent_in_new_rows():
+    blank = np.random.default_rng(0).random(Y_OBSERVED.shape) < 0.4
+    model = auto(5, max_layers=2, random_state=0).fit(X, np.where(blank & (Y_OBSERVED == 0), np.nan, Y_OBSERVED))
+    labels = Y_NEW_OBSERVED.astype(float)
+    labels[0] = np.nan
+    done = model.complete(X_NEW, labels)
+    np.testing.assert_array_equal(done[1:], Y_NEW_OBSERVED[1:])
 
 
 def test_complete_is_the_imputers_rule():

@@ -180,3 +180,15 @@ def test_a_stopped_fit_goes_on(tmp_path):
     slcforest(10, callbacks=[lambda event: True], **SMALL).fit(X, SOME, checkpoint_dir=tmp_path)
     again = slcforest(10, **SMALL).fit(X, SOME, checkpoint_dir=tmp_path)
     np.testing.assert_array_equal(again.predict_proba(X_NEW), whole.predict_proba(X_NEW))
+
+
+def test_absent_cells_of_unused_rows_do_not_count():
+    """Where the rows that are learnt from know positives alone, unknown cells are not left out."""
+    positives = np.where(Y == 1, 1.0, np.nan)
+    positives[:30] = Y[:30]
+    weight = np.where(np.arange(len(Y)) < 30, 0.0, 1.0)
+    some = auto(5, max_layers=2, random_state=0).fit(X, positives, sample_weight=weight)
+    alone = auto(5, max_layers=2, random_state=0).fit(X[30:], positives[30:])
+    assert not some.decider_.counts.leaves_out
+    assert not alone.decider_.counts.leaves_out
+    assert some.labels_.suggested[30:].mean() < 0.5

@@ -112,7 +112,7 @@ def test_files(name, tmp_path):
 
 
 def test_chances_with_a_comma_are_read(tmp_path):
-    text = "row;label;decision;how;chance;stratum;audit\n1;a;yes;audited;0,125;ranks 1 to 10, 8 cells;ab-count-1-0\n"
+    text = "row;label;decision;how;chance;stratum;audit\n1;a;yes;audited;0,125;ranks 1 to 10, 8 cells;ab-count-1-0-0\n"
     assert read(write(tmp_path / "audit.csv", text)).chance.tolist() == [0.125]
 
 
@@ -686,3 +686,17 @@ def test_messages_show_names_as_people_write_them():
         with pytest.raises(DecisionError) as error:
             read(lines)
         assert not re.search(r"np\.|numpy", str(error.value))
+
+
+def test_strata_that_contradict_each_other_are_refused():
+    plan = Audit.from_probabilities(np.random.default_rng(0).random((60, 4)), np.zeros((60, 4), int)).plan(
+        20, random_state=0
+    )
+    plan = plan.assign(decision="yes")
+    rows, labels = pd.RangeIndex(60), [0, 1, 2, 3]
+    nothing, open_cells = np.zeros((60, 4), bool), np.ones((60, 4), bool)
+    assert len(read_decisions(plan, rows, labels, nothing, open_cells).drawn) == 20
+    for stratum in ("ranks 1 to 5, 5 cells", "ranks 1 to 200, 200 cells"):
+        wrong = plan.assign(stratum=np.where(np.arange(20) < 3, stratum, plan["stratum"]))
+        with pytest.raises(DecisionError, match="contradict each other"):
+            read_decisions(wrong, rows, labels, nothing, open_cells)

@@ -132,3 +132,13 @@ def test_cells_known_to_be_absent_are_never_suggested(recipe):
         np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
     assert ((model.complete(X, Y) == 1)[Y == -1] == 0).all()
     assert model.check_recovery(X, Y, random_state=0)["candidates"].iloc[-1] < (Y == 0).sum() + 30
+
+
+def test_a_single_zero_does_not_make_a_label_known():
+    """Positives and blanks alone are no knowledge of what is absent, and a slip of the pen does not change that."""
+    Y = np.where(np.arange(400)[:, None] < 100, 1.0, np.nan).repeat(2, axis=1)
+    Y[300:, 0] = 0.0
+    Y[399, 1] = 0.0
+    assert not read_weak_labels(Y).leaves_out
+    Y[390:, 1] = 0.0
+    assert read_weak_labels(Y).leaves_out

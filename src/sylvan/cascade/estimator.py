@@ -354,9 +354,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         -------
         DataFrame
             row (its name in the index of Y if that has unique names, else its position), label, probability that it is
-            present, layer at which it was first imputed (missing if it was not). With `precision` instead of the layer:
-            confirmed, whether a person has confirmed it; promise, "certified" or "expected". `attrs["note"]` says it in
-            a sentence.
+            present, layer at which it was first imputed (missing if it was not). With `precision`: confirmed, whether a
+            person has confirmed it; promise, "certified" or "expected". `attrs["note"]` says it in a sentence.
         """
         if precision is None:
             return self.labels_.suggest(top, min_proba, max_per_label)
@@ -375,12 +374,13 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     def complete(self, X: Any, Y: Any, decisions: Any = None) -> Any:
         """Return labels of new rows in the form of Y: what is recorded, and what the imputer would accept.
 
-        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are any, may become 1. Cells that people
-        decided are as they said; `decisions` is as in `fit`.
+        Y is (n, n_labels) as in `fit`: zeros, or only unknown cells if there are many or zeros of the fit were absent,
+        may become 1. Cells that people decided are as they said; `decisions` is as in `fit`.
         """
         check_is_fitted(self, "layers_")
         form = self.decider_.form
-        weak = read_weak_labels(Y, self.unknown_label, self.zeros, form.names, self.absent_label)
+        zeros = "absent" if self.decider_.counts.trusts_zeros and self.absent_label is None else self.zeros
+        weak = read_weak_labels(Y, self.unknown_label, zeros, form.names, self.absent_label)
         if not form.has_labels:
             raise ValueError("complete() needs a model of multi-label targets; classes are predicted by predict(X).")
         weak.targets.check_labels(form)

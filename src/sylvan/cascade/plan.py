@@ -21,7 +21,7 @@ from sylvan.labels.contracts import Calibrator, LabelImputer
 from sylvan.labels.impute import KeepLabels
 from sylvan.labels.state import LabelState
 from sylvan.labels.table import TargetForm
-from sylvan.labels.weak import WeakLabels
+from sylvan.labels.weak import WeakLabels, knows_both
 from sylvan.measures import Measure, get_measure, hamming_loss, micro_auroc, one_error
 
 
@@ -151,7 +151,8 @@ def begin_labels(plan: Plan, weak: WeakLabels, seed: int, rows: TrainingRows) ->
     state = plan.impute.begin(used, recorded, rows.select(weak.candidates), seed, names)
     told = getattr(getattr(plan.impute, "frequency", None), "told", False)  # what the user knows of the label frequency
     decided = None if weak.decided is None else rows.select(weak.decided)
-    return replace(state, leaves_out=weak.leaves_out and not told, decided=decided)
+    leaves_out = weak.leaves_out and not told and knows_both(recorded, state.candidates)  # of the rows that are used
+    return replace(state, leaves_out=leaves_out, decided=decided)
 
 
 def default_measure(form: TargetForm) -> Measure:

@@ -1,6 +1,7 @@
 """Audits: what cells drawn at random say about all the others. For anybody's probabilities.
 
-Nothing here assumes that labels are missing at random: chances of being drawn are known, and that is enough.
+Nothing here assumes that labels are missing at random: estimates rest on known chances of being drawn. How wide their
+intervals are rests on the model as well, where few cells were drawn from many.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from sylvan._validation import check_integer, check_number
+from sylvan._validation import check_confidence, check_integer, check_number
 from sylvan.labels.certify import Certificate, make_certificate, precision_of
 from sylvan.labels.decisions import (
     COLUMNS,
@@ -154,7 +155,7 @@ class Audit:
             kind, strata = "count", counting_strata(proba, open_ranks, n)
         else:
             check_number("precision", precision, 0.0, 1.0, open_low=True)
-            check_number("confidence", confidence, 0.0, 1.0)
+            check_confidence(confidence)
             seen = [ranks.last for audit in ranking.audits if audit.same for ranks in ranking.strata(audit)]
             most = int(max(_FEWEST_SCOUTED, _REACH * (self._sums[0].sum() if len(self._sure) else proba.sum())))
             most = max(min(most, max(seen, default=len(proba)), len(proba)), int(open_ranks[: 2 * n][-1]) + 1)
@@ -324,15 +325,17 @@ class Audit:
     def n_missing(self, confidence: float = 0.9) -> pd.DataFrame:
         """Say how many labels are present although nobody recorded them, confirmed ones included.
 
-        That of all labels rests on audited cells alone, if some were drawn to count; it is valid however labels came to
-        be missing. Those of single labels are what corrected probabilities add up to, drawn to that total.
+        That of all labels rests on audited cells alone, if some were drawn to count, however labels came to be missing;
+        its interval is too narrow if most of what is missing hides among very many cells that the model thinks nearly
+        impossible. Numbers of single labels, and their intervals, are what corrected probabilities add up to, drawn to
+        that total: the model's word, which says nothing of a label that it does not expect at all.
 
         Returns
         -------
         DataFrame, a line for each label and one for all
             missing, with low and high of its interval; confirmed: those that people have confirmed so far
         """
-        check_number("confidence", confidence, 0.0, 1.0)
+        check_confidence(confidence)
         d = self.decisions
         confirmed = np.bincount(d.label[d.decision == CONFIRMED], minlength=len(self.labels))
         total, low, high = self._total(confidence)
@@ -366,7 +369,7 @@ class Audit:
         `cells` has columns row and label, as `suggest_labels` returns it. Parts of the list that nothing was drawn from
         may be all right or all wrong, and count so in the interval.
         """
-        return precision_of(self.ranking, self.missing, cells, check_number("confidence", confidence, 0.0, 1.0))
+        return precision_of(self.ranking, self.missing, cells, check_confidence(confidence))
 
     def certify(self, precision: float, confidence: float = 0.9) -> Certificate:
         """Return the longest list of which a share `precision` is right, with this confidence.
@@ -375,5 +378,5 @@ class Audit:
         it is the list that is expected to hold the promise, and called so.
         """
         check_number("precision", precision, 0.0, 1.0, open_low=True)
-        check_number("confidence", confidence, 0.0, 1.0)
+        check_confidence(confidence)
         return make_certificate(self.ranking, self.missing, precision, confidence)

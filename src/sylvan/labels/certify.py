@@ -144,9 +144,8 @@ def precision_of(ranking: Ranking, missing: np.ndarray, cells: Any, confidence: 
     n, expected = len(left), float(missing.ravel()[ranking.cells[left]].sum())
     drawn = [(audit, stratum) for audit in ranking.audits if audit.same for stratum in ranking.strata(audit)]
     drawn = sorted(drawn, key=lambda one: one[1].last - one[1].first)  # the finest strata say most
-    return {"precision": expected / n} | {
-        name: _one_end(ranking, drawn, left, confidence, most) / n for name, most in (("low", False), ("high", True))
-    }
+    low, high = (_one_end(ranking, drawn, left, confidence, most) / n for most in (False, True))
+    return {"precision": float(np.clip(expected / n, low, high)), "low": low, "high": high}
 
 
 def _one_end(ranking: Ranking, drawn: list[Any], left: np.ndarray, confidence: float, most: bool) -> float:

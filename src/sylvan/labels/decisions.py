@@ -29,7 +29,7 @@ _WORDS = {
     "false": REJECTED, "unsure": UNSURE, "?": UNSURE, "cannot tell": UNSURE,
 }  # fmt: skip
 _STRATUM = r"^\s*ranks (?P<first>\d{1,15}) to (?P<last>\d{1,15}), (?P<size>\d{1,15}) cells\s*$"
-_AUDIT = re.compile(r"[0-9a-f]+-(count|scout|list)(-\w+)+")
+_AUDIT = re.compile(r"[0-9a-f]+-(count|scout|list)(-[0-9]{1,12}){3}(-[0-9a-f]+)?")
 _BLANK = frozenset(("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"))  # what programs write for nothing
 
 
@@ -77,7 +77,9 @@ class Decisions:
         chance = check_array("chance", self.chance, float, draws, 0.0, 1.0)
         require(bool((chance > 0).all()) and len(self.audit) == len(chance), "Drawn cells have a chance and an audit.")
         require(all(_AUDIT.fullmatch(name) for name in self.audit), "Audits have other names.")
-        require(bool((self.size <= self.last - self.first + 1).all()), "Cells were drawn from ranks that are none.")
+        nested = bool((self.size <= self.last - self.first + 1).all())
+        apart = _fit_together(self.audit, self.chance, self.first, self.last, self.size)
+        require(nested and apart, "Cells were drawn from ranks that are none.")
         require(0 <= self.n_agree <= self.n_twice <= len(self.row), "There are other numbers of decisions.")
 
     def __len__(self) -> int:
@@ -342,7 +344,21 @@ def _draws(table: pd.DataFrame) -> dict[str, Any]:
             f"{names[odd].iloc[0]!r} is no audit's name; keep the column 'audit' as plan_audit wrote it."
         )
     ranked = {name: values.to_numpy() for name, values in numbers.items()}
+    at = audited.to_numpy()
+    if not _fit_together(names[at].tolist(), chance.to_numpy()[at], **{name: of[at] for name, of in ranked.items()}):
+        raise DecisionError(
+            "Strata of an audit contradict each other; keep the columns 'stratum' and 'chance' as they were planned."
+        )
     return {"chance": chance.where(audited).to_numpy(), **ranked, "audit": names.where(audited, "").tolist()}
+
+
+def _fit_together(audit: list[str], chance: np.ndarray, first: np.ndarray, last: np.ndarray, size: np.ndarray) -> bool:
+    """Say whether the strata of each audit are apart from each other, and something was drawn from each."""
+    n_drawn = np.rint(chance * size)
+    strata = pd.DataFrame({"audit": audit, "first": first, "last": last, "size": size, "n_drawn": n_drawn})
+    strata = strata.drop_duplicates().sort_values(["audit", "first"])
+    follows = strata["audit"] == strata["audit"].shift()
+    return bool((n_drawn >= 1).all() and not (follows & (strata["first"] <= strata["last"].shift())).any())
 
 
 def _latest(lines: pd.DataFrame, rows: pd.Index, labels: Sequence[Any]) -> pd.DataFrame:

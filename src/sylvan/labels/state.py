@@ -98,6 +98,11 @@ class LabelCounts(NamedTuple):
         return (self.n_recorded > 0) & self.frequency.usable
 
     @property
+    def trusts_zeros(self) -> bool:
+        """Whether some cells of the fit were known to be absent."""
+        return bool((self.n_recorded + self.n_candidates < self.n_rows).any())
+
+    @property
     def n_missing(self) -> np.ndarray:
         """Positives of each label that are expected to be missing, (n_labels,) int."""
         expected = np.rint(self.n_recorded / self.known_frequency) - self.n_recorded

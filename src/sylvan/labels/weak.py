@@ -16,6 +16,8 @@ ZEROS = ("auto", "classes", "absent", "unrecorded")
 #: Unknown cells are few if they are a smaller share of the cells that are not recorded. Whoever leaves cells open as a
 #: rule leaves many; a few blanks among thousands of zeros are slips, and must not turn what all zeros mean.
 FEW_UNKNOWN = 0.05
+#: Cells of a label that are known to be absent, if forests are to learn from known cells alone; fewer in small tables.
+FEWEST_ABSENT = 5
 
 
 class WeakLabels(NamedTuple):
@@ -61,10 +63,14 @@ def read_weak_labels(
     targets = read_targets(y, unknown_label, names, absent_label)
     candidates = _find_candidates(targets, _meaning(targets, zeros, unknown_label))
     leaves_out = candidates.any() and targets.unknown is not None and not (candidates & ~targets.unknown).any()
-    if leaves_out:  # a label of which positives alone are known would be present everywhere
-        some_absent = ~(targets.recorded | candidates).all(axis=0)
-        leaves_out = some_absent[targets.recorded.any(axis=0)].all()
-    return WeakLabels(targets, targets.recorded, candidates, leaves_out=bool(leaves_out))
+    leaves_out = bool(leaves_out) and knows_both(targets.recorded, candidates)
+    return WeakLabels(targets, targets.recorded, candidates, leaves_out=leaves_out)
+
+
+def knows_both(recorded: np.ndarray, candidates: np.ndarray) -> bool:
+    """Say whether some cells of each label are known to be absent: otherwise it would be present everywhere."""
+    n_absent = (~(recorded | candidates)).sum(axis=0)
+    return bool((n_absent[recorded.any(axis=0)] >= min(FEWEST_ABSENT, max(len(recorded) // 20, 1))).all())
 
 
 def are_few(n_unknown: int, n_unrecorded: int) -> bool:

@@ -45,9 +45,9 @@ def audit(**options: Any) -> None:
     """Draw cells of the table DATA for people to decide, and say what decided ones tell about all others.
 
     Of each cell that is drawn (-o), somebody finds out whether the label is present, and writes confirmed, rejected or
-    unsure into the column decision. With --decisions, the number of missing labels is told with an interval that holds
-    however labels came to be missing, and with --precision the longest list that is certified to be so good. To
-    certify a list, draw twice: 60 cells show how far down the list stays good, and further ones then test it.
+    unsure into the column decision. With --decisions, it says how many labels are missing, with an interval, however
+    they came to be missing; and with --precision, which is the longest list that is certified to be so good. To certify
+    a list, draw twice: 60 cells show how far down the list stays good, and further ones then test it.
     """
     if options["out"] is None and (options["n"] or not options["decisions"]):
         raise click.UsageError("-o FILE says where the cells to decide go; or --decisions FILE what was decided.")

@@ -214,7 +214,7 @@ def fit_model(model: Any, table: Any, options: dict[str, Any], decided: Any = No
             try:
                 model.fit(table.X, table.Y, checkpoint_dir=options["checkpoint"], decisions=decided)
             except (ValueError, TypeError) as error:  # of parameters, or of what the table holds
-                raise click.UsageError(str(error)) from error
+                raise click.UsageError(in_options(str(error))) from error
             finally:
                 model.set_params(callbacks=None)
     return time.perf_counter() - began
