@@ -249,17 +249,21 @@ class Audit:
         _, v, vz = self._sums
         return np.concatenate([[v.sum(), vz.sum()], v])
 
+    @cached_property
+    def _counts(self) -> list[Drawn]:
+        """Audits that were drawn to count, of which somebody answered a cell."""
+        return [audit for audit in self.ranking.audits if audit.kind == "count" and audit.sure.any()]
+
     @property
     def is_audited(self) -> bool:
         """Whether the number of missing labels comes from cells that were drawn to count them."""
-        return any(audit.sure.any() for audit in self.ranking.audits if audit.kind == "count")
+        return bool(self._counts)
 
     @property
     def n_unanswered(self) -> int:
         """Number of cells that were drawn to count and have no answer, as far as the others of their strata tell."""
-        counts = [audit for audit in self.ranking.audits if audit.kind == "count" and audit.sure.any()]
-        drawn = sum(stratum.n_drawn for audit in counts for stratum in self.ranking.strata(audit))
-        return int(drawn - sum(audit.sure.sum() for audit in counts))
+        drawn = sum(stratum.n_drawn for audit in self._counts for stratum in self.ranking.strata(audit))
+        return int(drawn - sum(audit.sure.sum() for audit in self._counts))
 
     def _total(self, confidence: float) -> tuple[float, float, float]:
         """Return the number of present cells that are not recorded, and its interval, from audits drawn to count."""
@@ -267,7 +271,7 @@ class Audit:
         said = self.decisions.decision
         n_confirmed = int((said == CONFIRMED).sum())
         most = int(self.candidates.sum()) - int((said == REJECTED).sum())
-        counts = [audit for audit in self.ranking.audits if audit.kind == "count" and audit.sure.any()]
+        counts = self._counts
         if not counts:
             total = float(self._sums[0].sum())
             factor = np.exp(min(z * self._model_sd / max(total, 0.5), _MOST_LOG))

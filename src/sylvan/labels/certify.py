@@ -82,6 +82,12 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
     return Certificate(_table(ranking, missing, cells), False, precision, confidence, note)
 
 
+def n_expected(proba: np.ndarray, precision: float) -> int:
+    """Return how many of the first cells of a list are `precision` on average: the greatest number that is."""
+    enough = np.flatnonzero(np.cumsum(proba) >= precision * np.arange(1, len(proba) + 1))
+    return int(enough[-1]) + 1 if len(enough) else 0
+
+
 def expected_list(ranking: Ranking, missing: np.ndarray, precision: float) -> np.ndarray:
     """Return confirmed cells, and the longest list of undecided ones whose probabilities are `precision` on average.
 
@@ -91,9 +97,8 @@ def expected_list(ranking: Ranking, missing: np.ndarray, precision: float) -> np
     p[decided[decided >= 0]] = 0.0
     at = np.flatnonzero(p > min(precision, 0.5))
     at = at[np.argsort(-p[at], kind="stable")]
-    enough = np.flatnonzero(np.cumsum(p[at]) >= precision * np.arange(1, len(at) + 1))
     confirmed = decided[(decided >= 0) & (ranking.decisions.decision == CONFIRMED)]
-    return ranking.cells[np.concatenate([np.sort(confirmed), at[: int(enough[-1]) + 1 if len(enough) else 0]])]
+    return ranking.cells[np.concatenate([np.sort(confirmed), at[: n_expected(p[at], precision)]])]
 
 
 def _table(ranking: Ranking, missing: np.ndarray, cells: np.ndarray) -> pd.DataFrame:

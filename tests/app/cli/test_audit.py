@@ -10,8 +10,9 @@ import threadpoolctl
 
 import sylvan
 from app.cli.running import LABELS, TINY, call, done, error_of, make_songs, nothing_written, read_as_text
-from sylvan.app.cli.choice import Chosen, _n_expected
+from sylvan.app.cli.choice import Chosen
 from sylvan.app.tables import read_training_table
+from sylvan.labels.certify import n_expected
 from sylvan.labels.decisions import COLUMNS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
@@ -400,7 +401,7 @@ def test_what_is_expected_is_said_before_anything_is_written(options, songs, tmp
 )
 def test_as_many_are_written_as_are_expected_to_be_right(proba, precision):
     lengths = [n for n in range(1, len(proba) + 1) if sum(proba[:n]) >= precision * n]
-    assert _n_expected(np.array(proba), precision) == max(lengths, default=0)
+    assert n_expected(np.array(proba), precision) == max(lengths, default=0)
 
 
 NOT_AUDITED = "; that was not audited (see: sylvan audit)."

@@ -66,13 +66,7 @@ def choose(model: Any, options: dict[str, Any]) -> Chosen:
     row, label = labels.rows.get_indexer(added["row"]), labels.summary().labels.index.get_indexer(added["label"])
     added = added[labels.offered[row, label]]  # nothing of which somebody said that he cannot tell
     if options["min_proba"] is None:
-        added = added[: _n_expected(added["probability"].to_numpy(), PRECISION)]
+        added = added[: sylvan.labels.certify.n_expected(added["probability"].to_numpy(), PRECISION)]
     if limits["max_per_label"] is not None:
         added = added[added.groupby("label").cumcount() < limits["max_per_label"]]
     return Chosen(added, confirmed)
-
-
-def _n_expected(proba: Any, precision: float) -> int:
-    """Return how many of the most probable cells are expected to be right to this share."""
-    n_enough = [n for n, right in enumerate(proba.cumsum(), 1) if right >= precision * n]
-    return n_enough[-1] if n_enough else 0
