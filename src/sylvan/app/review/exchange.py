@@ -148,7 +148,7 @@ def _tasks(cells: pd.DataFrame) -> Iterator[dict[str, Any]]:
     shown = [name for name in cells.columns if name not in _OWN]
     for line in cells.to_dict("records"):
         audited = str(line.get("how", "")).strip() == "audited"
-        probability = line.get("probability")
+        probability: Any = line.get("probability")
         draw = {name: _plain(line[name]) for name in _DRAW if name in line and not _is_missing(line[name])}
         yield {
             "row": _plain(line["row"]), "label": _plain(line["label"]),
