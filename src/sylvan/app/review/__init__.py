@@ -1,0 +1,1 @@
+"""The review page: people decide about single cells in a browser, and see what that says of all others."""
