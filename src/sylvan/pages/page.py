@@ -1,9 +1,11 @@
-"""One self-contained HTML page: text, tables and figures, no script, no network, no second file.
+"""One self-contained HTML page: text, tables and figures, no network, no second file.
 
-Reports gather facts; templates hold words and markup, and escape what they are given.
+Reports gather facts; templates hold words and markup, and escape what they are given. A page runs nothing but scripts
+of this folder that it asks for, and says so to the browser (Content-Security-Policy).
 """
 
 import base64
+import hashlib
 import logging
 import os
 import re
@@ -41,7 +43,8 @@ class Cell:
 
     `kind` is a list of classes: "number" (right-aligned), "best", "near", "good", "bad", "soft", "long", "wide",
     "code", or "bar", whose text is its length from 0 to 1. The pointer shows `title`; `small` follows in small letters;
-    `folded` is seen after a click on `fold_title`, or on the text if there is none.
+    `folded` is seen after a click on `fold_title`, or on the text if there is none. `lines` are several short texts,
+    each with a class ("for", "against" or none), instead of the text.
     """
 
     text: object
@@ -50,6 +53,7 @@ class Cell:
     small: str = ""
     folded: str = ""
     fold_title: str = ""
+    lines: Sequence[tuple[str, str]] = ()
 
     @classmethod
     def of(cls, value: Any, kind: str = "") -> "Cell":
@@ -154,6 +158,7 @@ class Page:
     warnings: list[object] = field(default_factory=list)
     top: Markup = field(default_factory=Markup)
     sections: list[tuple[str, str, Any]] = field(default_factory=list)
+    scripts: set[str] = field(default_factory=set)
     _ids: dict[str, int] = field(default_factory=dict, repr=False)
     _counts: dict[str, int] = field(default_factory=dict, repr=False)
 
@@ -195,10 +200,18 @@ class Page:
         """Add a section; it appears in the table of contents."""
         self.sections.append((self.unique(words.slug(title)), title, body))
 
+    def use_script(self, name: str) -> Markup:
+        """Take a script of this folder into the page; returns nothing to see, so that templates can ask for it."""
+        self.scripts.add(name)
+        return Markup()
+
     def html(self) -> str:
         """Return the whole page."""
         style = Markup((_HERE / "style.css").read_text(encoding="utf-8"))
-        return _CONTROL.sub("\ufffd", self.render("page.html", style=style)) + "\n"
+        scripts = [Markup((_HERE / name).read_text(encoding="utf-8")) for name in sorted(self.scripts)]
+        hashes = [base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") for text in scripts]
+        html = self.render("page.html", style=style, scripts=scripts, hashes=hashes)
+        return _CONTROL.sub("\ufffd", html) + "\n"
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page in one step: whoever reads the path sees the old page or the new one, never half a page."""
