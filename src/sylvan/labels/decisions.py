@@ -180,8 +180,8 @@ def read_decisions(
     Parameters
     ----------
     decisions : DataFrame, path of a CSV file, or list of these
-        row, label, decision (confirmed, rejected, unsure or withdrawn); optional: how (audited or reviewed), chance, stratum and
-        audit of audited cells, who, when. A plan of an audit with its decisions filled in is such a table.
+        row, label, decision (confirmed, rejected, unsure or withdrawn); optional: how (audited or reviewed), chance,
+        stratum and audit of audited cells, who, when. A plan of an audit with its decisions filled in is such a table.
     rows, labels : names of rows and labels
     recorded, candidates : (n, n_labels) bool, recorded positives, and cells that may be positive
     """

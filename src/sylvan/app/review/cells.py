@@ -1,5 +1,6 @@
 """What is shown of a cell: the row's values as people wrote them, its labels, images, and reasons."""
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from sylvan.app.tables.files import Table
+from sylvan.exceptions import TableError
 
+_LOG = logging.getLogger(__name__)
 _MOST_VALUES, _MOST_SIMILAR_VALUES, _MOST_REASONS, _N_SIMILAR = 60, 6, 5, 3
 _MOST_TEXT, _LONG_TEXT = 5000, 60  # characters of a value that are sent, and those from which on it is a paragraph
 _KEPT = 5000  # rows and cells that are kept ready: what is shown does not grow with the table
@@ -56,7 +59,10 @@ class FileValues:
 
     def read(self, rows: Iterable[int]) -> dict[int, list[str]]:
         """Return the values of some rows, by their positions."""
-        wanted, found, first = np.unique(list(rows)), {}, 0
+        if self.table.changed():
+            raise TableError(f"{self.table.path} was changed since it was read.")
+        wanted, first = np.unique(list(rows)), 0
+        found: dict[int, list[str]] = {}
         for frame in self.table.chunks(20_000, self.names, raw=True):
             here = wanted[(wanted >= first) & (wanted < first + len(frame))]
             part = frame.iloc[here - first].astype(object).where(lambda values: values.notna(), "")
@@ -175,9 +181,13 @@ class Viewer:
         model = self.model
         if not (reasons and self.explains and cells):
             return
-        X = None
-        rows = pd.Index([self.rows[cell // n] for cell in cells])
-        found = model.explain_cells(rows=rows, labels=[self.labels[cell % n] for cell in cells], similar=_N_SIMILAR, X=X)
+        rows, labels = [self.rows[cell // n] for cell in cells], [self.labels[cell % n] for cell in cells]
+        try:
+            found = model.explain_cells(rows=rows, labels=labels, similar=_N_SIMILAR)
+        except Exception:
+            _LOG.warning("Reasons could not be found; none are shown", exc_info=True)
+            self.model = None
+            return
         similar = found.similar or [[] for _ in cells]
         at = {row: place for place, row in enumerate(self.rows)} if any(similar) else {}
         same = [[(at[each.row], float(each.share)) for each in some if each.row in at] for some in similar]
@@ -189,10 +199,24 @@ class Viewer:
 
     def _read(self, rows: set[int]) -> None:
         wanted = rows - self._rows.keys()
-        if wanted and self.values is not None:
+        if not wanted or self.values is None:
+            return
+        try:
             found = self.values.read(wanted)
-            with self._lock:
-                self._rows.keep(found)
+        except (TableError, OSError):  # the file is gone, or another one: what is in memory is shown
+            found = {row: self._in_memory(row) for row in wanted}
+        with self._lock:
+            self._rows.keep(found)
+
+    def _in_memory(self, row: int) -> list[str]:
+        texts = {} if self.quick is None else dict(zip(self.quick.names, self.quick.read([row])[row]))
+        return [texts.get(column.name, "") for column in self.columns]
+
+    def table(self, rows: np.ndarray) -> pd.DataFrame:
+        """Return the values of some rows."""
+        texts = {} if self.values is None else self.values.read(rows.tolist())
+        names = [column.name for column in self.columns]
+        return pd.DataFrame([texts[row] for row in rows.tolist()] if texts else None, columns=pd.Index(names))
 
     # -- what is shown -----------------------------------------------------------------------------------------------
 
@@ -204,9 +228,8 @@ class Viewer:
             texts, said = self._rows.get(row), None if hidden else self._reasons.get(cell)
         pending = bool(self.lacks([cell], not hidden))
         names = [column.name for column in self.columns]
-        if texts is None and self.quick is not None:  # what is in memory, until the file is read
-            texts = dict(zip(self.quick.names, self.quick.read([row])[row]))
-            texts = [texts.get(name, "") for name in names]
+        if texts is None and self.quick is not None:  # until the file is read
+            texts = self._in_memory(row)
         by_name = dict(zip(names, texts or []))
         reasons = None if said is None else [self._reason(each, by_name) for each in said[0]]
         share = {} if reasons is None else {each["name"]: each["contribution"] for each in reasons}
@@ -238,9 +261,9 @@ class Viewer:
         return [value for _, value in sorted(found, key=lambda one: one[0])]
 
     def _level(self, row: int, feature: int) -> str:
-        X = None if self.quick is None else self.quick.X
-        if X is None or not len(self.low) or self.quick.names[feature] in self.quick.categories:
+        if self.quick is None or not len(self.low) or self.quick.names[feature] in self.quick.categories:
             return ""
+        X = self.quick.X
         value = X.iat[row, feature] if hasattr(X, "iat") else X[row, feature]
         try:
             return "high" if value > self.high[feature] else "low" if value < self.low[feature] else ""

@@ -3,6 +3,7 @@
 import hmac
 import json
 import logging
+import os
 import secrets
 import socket
 import threading
@@ -281,13 +282,7 @@ class Server:
 
     def __init__(self, session: Session, port: int = 0, finish: Callable[[], dict[str, Any]] | None = None) -> None:
         self.session = session
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self._socket.bind(("127.0.0.1", port))
-        except OSError as error:
-            self._socket.close()
-            raise OSError(error.errno, f"port {port} cannot be used: {error.strerror}") from error
+        self._socket = _bind(port)
         self.port = self._socket.getsockname()[1]
         token = secrets.token_urlsafe(32)
         self.url = f"http://127.0.0.1:{self.port}/?token={token}"
@@ -312,3 +307,21 @@ class Server:
         self._thread.join(10)
         self._socket.close()
         self.session.close()
+
+
+def _bind(port: int) -> socket.socket:
+    """Return a socket that this machine alone can reach."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name != "nt":  # there it would let two servers have one port
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(("127.0.0.1", port))
+    except OSError as error:
+        found.close()
+        raise OSError(error.errno, f"{error.strerror}; choose another one, or none", f"port {port}") from error
+    return found
+
+
+def check_port(port: int) -> None:
+    """Refuse a port that cannot be used, before a long fit."""
+    _bind(port).close()

@@ -111,7 +111,7 @@ class DecisionStore:
         self._put(csv_text(frame, False, False, self.delimiter).encode())
         if by_user:
             self._last = now
-        stored = frame.to_dict("records")
+        stored = [dict(zip(self.header, line)) for line in frame.itertuples(index=False)]
         self.lines += stored
         return stored
 
