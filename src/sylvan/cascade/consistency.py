@@ -118,6 +118,9 @@ def check_cascade(model: Any) -> None:
     require(decider.calibration is model.calibration_, "There are two calibrations.")
     if "_findings" in vars(model):
         require(model.labels_.form.n_labels == n_labels, "There are other findings.")
+        require(
+            model.labels_.X is None or model.labels_.X.shape[1] == model.n_features_in_, "There are other features."
+        )
     n_inputs = model.n_features_in_
     if scanning is not None:
         same = getattr(scanning, "n_features_in_", None) == n_inputs and hasattr(scanning, "trace_importances")

@@ -114,6 +114,8 @@ class Augmenter(Protocol):
     - `fit_refine` and `refine`: see `Refiner`;
     - `search_space`: other values of its parameters that are worth a search, {name: list}; an empty name stands for
       itself. (Imputers, length controls and functions that make forests may have it, too.)
+    - `hand_on`: hands the relevance of its blocks, a list of (cells, width), on to what made them (see `Handover`).
+      Without it, cascades cannot give reasons for single cells;
     - `shrink`: told that it will see a share of the rows, it takes the way that it would take for all of them.
     """
 
@@ -125,6 +127,35 @@ class Augmenter(Protocol):
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return a name for each column of a block; blocks for all forests count on after the slots."""
+
+
+#: Gives the values of a tree's leaves, (n_leaves, number), for some of their columns.
+Tables = Callable[[int, np.ndarray], np.ndarray]
+
+
+class Handover(Protocol):
+    """What an augmenter hands the relevance of its columns on with, to whatever it made them of.
+
+    Relevance is what later layers made of a column in their answers about cells, of which several may be of one row.
+    What is handed on sums to what came in.
+    """
+
+    n_labels: int
+
+    def to_answers(self, slot: int, relevance: np.ndarray) -> None:
+        """Hand relevance (cells, n_labels) on to a forest's probabilities."""
+
+    def to_columns(self, columns: np.ndarray, relevance: np.ndarray) -> None:
+        """Hand relevance (cells, number) on to columns of the layer's whole input; a column may come twice."""
+
+    def along_paths(self, slot: int, tables_of: Callable[[Any], Tables], relevance: np.ndarray) -> None:
+        """Hand relevance (cells, width) on along the paths of a forest whose leaves have other values than labels.
+
+        Given its trees, `tables_of` returns who gives the values of their leaves.
+        """
+
+    def values(self, columns: np.ndarray) -> np.ndarray:
+        """Return columns (ascending) of the layer's whole input for each cell."""
 
 
 class Column(NamedTuple):

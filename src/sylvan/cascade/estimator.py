@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_rows, check_same_order, forget, keep
+from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget, keep
 from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.contracts import MAX_SEED
@@ -270,7 +270,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
                 begin = partial(begin_labels, plan, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
-                last = self._keep(plan, stages, weak, rows.used)
+                last = self._keep(plan, stages, weak, rows.used, X)
                 progress.finished(self.n_layers_, len(stages), last)
                 if stages[0].trained.active.any() and not last.after.imputed.any():
                     warn_user(_NOTHING_IMPUTED, NothingImputedWarning)
@@ -279,7 +279,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             raise
         return self
 
-    def _keep(self, plan: Plan, stages: list[Stage], weak: WeakLabels, used: np.ndarray | None) -> Stage:
+    def _keep(self, plan: Plan, stages: list[Stage], weak: WeakLabels, used: np.ndarray | None, X: Any) -> Stage:
         """Keep the layers that the length control wants, and apart from them what they found; return the last."""
         self.layers_, self.measure_ = kept_layers(plan, stages), plan.measure
         self.n_layers_ = len(self.layers_)
@@ -300,7 +300,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             targets.n_unknown, 0 if targets.absent is None else int(targets.absent.sum()),
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
-        self._findings = make_findings(self.decider_, last, weak, used, told, grown)
+        self._findings = make_findings(self.decider_, last, weak, used, told, grown, X)
         self.decider_ = self.decider_._replace(recalibration=self._findings.recalibration)
         return last
 
@@ -313,6 +313,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
                 "This model was stored without the findings about its training rows. Fit it again to have them, and "
                 "keep them with save(path, findings=True)."
             )
+        object.__setattr__(self._findings, "model", self)  # not stored: findings give reasons, and can be fitted again
         return self._findings
 
     @property
@@ -333,6 +334,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         *,
         precision: float | None = None,
         confidence: float = 0.9,
+        reasons: int = 0,
+        similar: int = 0,
     ) -> pd.DataFrame:
         """List labels of the training rows that are probably missing, most likely first.
 
@@ -349,19 +352,34 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             Least share of the list that is right; alone, without other limits.
         confidence : float, default=0.9
             How sure a certified list is to be as good.
+        reasons : int, default=0
+            Say so many reasons for each cell, features that speak most for the label or against it (`explain_cells`).
+        similar : int, default=0
+            Name so many rows that are like the cell's and have the label recorded.
 
         Returns
         -------
         DataFrame
             row (its name in the index of Y if that has unique names, else its position), label, probability that it is
             present, layer at which it was first imputed (missing if it was not). With `precision`: confirmed, whether a
-            person has confirmed it; promise, "certified" or "expected". `attrs["note"]` says it in a sentence.
+            person has confirmed it; promise, "certified" or "expected". `attrs["note"]` says it in a sentence. With
+            `reasons` and `similar`, columns of these names, texts such as "no3 = 4.1 (high) +.12; ph = 6.2 -.03".
         """
         if precision is None:
-            return self.labels_.suggest(top, min_proba, max_per_label)
-        if (top, min_proba, max_per_label) != (None, None, None):
+            found = self.labels_.suggest(top, min_proba, max_per_label)
+        elif (top, min_proba, max_per_label) != (None, None, None):
             raise ValueError("precision says how long the list is; use it without top, min_proba and max_per_label.")
-        return self.labels_.audit().certify(precision, confidence).as_frame()
+        else:
+            found = self.labels_.audit().certify(precision, confidence).as_frame()
+        check_integer("reasons", reasons, 0)
+        check_integer("similar", similar, 0)
+        if not reasons and not similar:
+            return found
+        why = self.explain_cells(rows=found, top=max(reasons, 1), similar=similar)
+        more = ({"reasons": why.texts(reasons)} if reasons else {}) | (
+            {"similar": why.similar_texts()} if similar else {}
+        )
+        return found.assign(**more)
 
     def apply_suggestions(self, Y: Any, suggestions: pd.DataFrame) -> Any:
         """Return a copy of Y with 1 in the suggested cells; see `sylvan.apply_suggestions`."""

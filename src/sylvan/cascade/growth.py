@@ -327,9 +327,15 @@ def make_decider(plan: Plan, last: Stage, weak: WeakLabels, used: np.ndarray | N
 
 
 def make_findings(
-    decider: Decider, last: Stage, weak: WeakLabels, used: np.ndarray | None, frequency: np.ndarray, grown: Grown
+    decider: Decider,
+    last: Stage,
+    weak: WeakLabels,
+    used: np.ndarray | None,
+    frequency: np.ndarray,
+    grown: Grown,
+    X: Any,
 ) -> Findings:
-    """Return what was found of the training rows; the last layer learnt the share `frequency` of all positives."""
+    """Return what was found of the training rows X; the last layer learnt the share `frequency` of all positives."""
     if decider.calibration is None:
         present = missing = _bent(last.proba, frequency, last.trained.recorded.sum(axis=0))
     else:
@@ -348,6 +354,7 @@ def make_findings(
         used=used,
         index=weak.targets.index,
         columns=weak.targets.columns,
+        X=X,
     )
     return findings.after(weak.decisions)
 

@@ -179,8 +179,12 @@ class Layer:
 
     def columns_of(self, slot: int, n_features: int) -> np.ndarray:
         """Return which columns of all blocks followed by X a slot's forest sees."""
+        return self.columns_seen(self.visible[slot], n_features)
+
+    def columns_seen(self, visible: Sequence[int], n_features: int) -> np.ndarray:
+        """Return where some blocks' columns, and X's, stand in all blocks followed by X."""
         start = np.concatenate([[0], np.cumsum(self.widths, dtype=np.int64)])
-        seen = [np.arange(start[block], start[block + 1]) for block in self.visible[slot]]
+        seen = [np.arange(start[block], start[block + 1]) for block in visible]
         return np.concatenate([*seen, start[-1] + np.arange(n_features)])
 
     def without_forests(self) -> "Layer":

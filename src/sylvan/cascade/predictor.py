@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_features
-from sylvan.cascade.explain import ReadableRules
+from sylvan.cascade.explain import CellReasons, ReadableRules
 from sylvan.cascade.layer import Layer, ask_layers, row_blocks, through_layers, trace_importances
 from sylvan.cascade.plan import default_measure
 from sylvan.io import Savable
@@ -17,7 +17,7 @@ from sylvan.labels.state import mean_of
 from sylvan.labels.table import read_targets
 
 
-class CascadePredictor(ReadableRules, Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
+class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
     """Predicts, transforms and explains with the layers of a cascade. `DeepForestClassifier` fits them."""
 
     # What a fit leaves, and parameters of the estimator that matter here.

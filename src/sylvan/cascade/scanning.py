@@ -1,6 +1,7 @@
 """Multi-grained scanning: what forests say about windows of an image or a sequence, as features of the whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -14,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_weights, forget, keep
 from sylvan.cascade.consistency import check_forest
 from sylvan.cascade.contracts import MAX_SEED
+from sylvan.cascade.explain.paths import Walk, base_rates, hear
 from sylvan.cascade.windows import Grain, check_grains, check_shape, draw_windows, take_windows
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.out_of_sample import Rows
 from sylvan.io import Savable, stored
-from sylvan.io.checks import all_or_none, check_jobs, check_names, require
+from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, require
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import complete_targets
 
@@ -31,7 +33,7 @@ _BATCH_NUMBERS = 1 << 23  # window values that are in hand at a time when predic
 @stored(
     "MultiGrainedScanning", n_features_in_=int, feature_names_in_=np.ndarray, n_labels_=int, n_windows_=list[int],
     grains_=list[tuple[int, int]], _shape=tuple[int, int, int], _grains=list[Grain], _models=list[list[list[Any]]],
-    _label_names=list[str], _n_forests=int,
+    _label_names=list[str], _n_forests=int, _fold=np.ndarray,
 )  # fmt: skip
 class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     """Turn images or sequences into what forests say about their windows, at several window sizes.
@@ -102,7 +104,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
     ([(2, 2), (3, 3), (4, 4)], [16, 9, 9], (300, 680))
     """
 
-    _fitted_names = ("_shape", "_grains", "_models", "_label_names", "_n_forests")
+    _fitted_names = ("_shape", "_grains", "_models", "_label_names", "_n_forests", "_fold")
 
     def __init__(
         self,
@@ -153,6 +155,8 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         check_jobs(self.n_jobs)
         if not all_or_none(self, ("grains_", "n_windows_", "n_labels_", "n_features_in_", *self._fitted_names)):
             return
+        n_folds = max((len(models) for fitted in self._models for models in fitted), default=0)
+        check_array("_fold", self._fold, np.int64, (None,), 0, n_folds - 1)
         n_parts = 2 if self.pairs else 1
         require(min(self._shape) >= 1 and n_parts * prod(self._shape) == self.n_features_in_, "The shape does not fit.")
         there = self._grains and self._n_forests >= 1 and len(self._label_names) == self.n_labels_
@@ -211,6 +215,9 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
                 )
             return forests
 
+        self._fold = np.zeros(X.shape[0], np.int64)  # that did not learn from each sample
+        for number, fold in enumerate(folds):
+            self._fold[fold.held] = number
         self._models: list[list[list[BaseForest]]] = []  # by grain, forest and fold
         for grain, (first, last) in zip(self._grains, pairwise(self._ends)):
             by_fold = []
@@ -231,6 +238,99 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         for grain, fitted, (first, last) in zip(self._grains, self._models, pairwise(self._ends)):
             self._answer(grain, fitted, images, everyone, features[:, first:last])
         return self._with_input(features, X)
+
+    def transform_held(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the out-of-sample features of some samples of the fit, whose numbers are `rows`."""
+        check_is_fitted(self, "grains_")
+        fold = self._folds_of(rows)
+        features, images = np.empty((len(X), self.n_features_out_)), self._images(X)
+        for grain, fitted, (first, last) in zip(self._grains, self._models, pairwise(self._ends)):
+            for number in np.unique(fold):
+                alone = [[models[number]] for models in fitted]
+                self._answer(grain, alone, images, np.flatnonzero(fold == number), features[:, first:last])
+        return self._with_input(features, X)
+
+    def _folds_of(self, rows: np.ndarray) -> np.ndarray:
+        if not len(self._fold):
+            raise AttributeError(
+                "The model was stored without its training rows: save(path, findings=True) keeps them."
+            )
+        return self._fold[rows]
+
+    def without_rows(self) -> "MultiGrainedScanning":
+        """Return it as a predictor's file has it: who was held out is nobody else's business."""
+        if "_fold" not in vars(self):
+            return self
+        alone = copy(self)
+        alone.__dict__["_fold"] = np.empty(0, np.int64)
+        return alone
+
+    def hand_on(
+        self, X: np.ndarray, relevance: np.ndarray, cell_row: np.ndarray, rows: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Hand the relevance of the features on to the columns of X, and return these and what is left, (cells,).
+
+        An answer is the mean of its windows' and folds' answers: these share its relevance as steps of paths do, by how
+        far each is from its forest's base rate (`sylvan.cascade.explain.paths`), and hand it down to their pixels.
+
+        Parameters
+        ----------
+        X : (n, n_features), samples
+        relevance : (cells, n_features_out)
+        cell_row : (cells,), the sample that each cell is about
+        rows : numbers of the samples in the fit, which are judged by the fold that has not seen them; None: new samples
+        """
+        check_is_fitted(self, "grains_")
+        images, left = self._images(X), np.zeros(len(cell_row))
+        out = np.zeros((len(cell_row), *images.shape[1:]))
+        fold = None if rows is None else self._folds_of(rows)
+        start = 0
+        for grain, fitted in zip(self._grains, self._models):
+            for models in fitted:
+                width = grain.n_out * self.n_labels_
+                own = relevance[:, start : start + width].reshape(-1, *grain.pooled, self.n_labels_)
+                start += width
+                for cells in _batches(cell_row, grain.n_windows * self.n_labels_ * len(models)):
+                    there, at = np.unique(cell_row[cells], return_inverse=True)
+                    known = None if fold is None else fold[there]
+                    left[cells] += self._to_windows(grain, models, images[there], own[cells], at, known, out[cells])
+        handed = out.reshape(len(cell_row), -1)
+        return handed + relevance[:, start:] if self.passthrough else handed, left
+
+    def _to_windows(
+        self, grain: Grain, models: list[BaseForest], images: np.ndarray, relevance: np.ndarray, cell_row: np.ndarray,
+        fold: np.ndarray | None, out: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """Hand relevance (cells, down, across, labels) on to the pixels of each cell's image, in `out`."""
+        n, m = len(images), grain.n_windows
+        windows = grain.windows(images).reshape(n * m, -1)
+        juries = [hear(model, windows, None) for model in models]
+        heard = np.ones((n, len(models)), bool) if fold is None else fold[:, None] == np.arange(len(models))
+        proba = np.stack([jury.proba(self.n_labels_).reshape(n, m, -1) for jury in juries], axis=2)
+        base = np.stack([base_rates(jury) for jury in juries])
+        away = np.where(heard[:, None, :, None], proba - base, 0.0)[cell_row]  # cells, windows, models, labels
+        down, across = (np.arange(size) // pool for size, pool in zip(grain.positions, grain.pool))
+        pool = (down[:, None] * grain.pooled[1] + across).ravel()
+        of_pool = relevance.reshape(len(relevance), -1, self.n_labels_)
+        to_pool = (pool[:, None] == np.arange(grain.n_out)).astype(float)
+        moved, travelled = (np.einsum("cwml,wp->cpl", steps, to_pool) for steps in (away, np.abs(away)))
+        still = travelled < 1e-13
+        each = np.where(still, 0.0, of_pool / np.where(still, 1.0, travelled))
+        signed, plain = each * np.sign(moved), each * (1.0 - np.abs(moved) / np.where(still, 1.0, travelled))
+        handed = signed[:, pool, None] * away + plain[:, pool, None] * np.abs(away)
+        left = np.where(still, of_pool, 0.0).sum(axis=(1, 2))
+        window_row = (cell_row[:, None] * m + np.arange(m)).ravel()
+        inside = np.zeros((len(window_row), windows.shape[1]))
+        for number, jury in enumerate(juries):
+            mine = np.ascontiguousarray(handed[:, :, number]).reshape(len(window_row), -1)
+            columns = np.arange(windows.shape[1])
+            rest = Walk(jury, window_row).hand_down(np.zeros_like(mine), mine, columns, inside)
+            left += rest.reshape(-1, m).sum(axis=1)
+        places = grain.windows(np.arange(out[0].size).reshape(1, *out.shape[1:])).reshape(m, -1)
+        flat = out.reshape(len(out), -1)
+        for window, pixels in enumerate(places):
+            flat[:, pixels] += inside.reshape(-1, m, windows.shape[1])[:, window]
+        return left
 
     def _with_input(self, features: np.ndarray, X: Any) -> np.ndarray:
         if self.passthrough:
@@ -339,6 +439,12 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
             if forest.out_of_sample.get_params() != self.forests[0].out_of_sample.get_params():
                 raise ValueError("All forests must have the same folds: set the same out_of_sample=KFold(k).")
         return list(self.forests)
+
+
+def _batches(cell_row: np.ndarray, numbers: int) -> Iterator[slice]:
+    """Cut cells so that so many numbers of each fit into a batch."""
+    step = max(1, _BATCH_NUMBERS // (4 * numbers))
+    yield from (slice(first, first + step) for first in range(0, len(cell_row), step))
 
 
 def _dense(X: Any) -> np.ndarray:

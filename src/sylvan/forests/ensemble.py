@@ -76,6 +76,12 @@ class TreeVotes:
         """Return 0/1 labels (probability above 0.5) for multi-label targets, else the most probable class."""
         return self.target_form.predict(self._label_proba(X))
 
+    @property
+    def voting_trees(self) -> tuple[TreeArrays, float | None]:
+        """Trees whose leaf values are added up, and by what the sum is divided; None: the number of trees asked."""
+        check_is_fitted(self, "trees_")
+        return self.trees_, None
+
     def tree_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities by each of `trees_`, (n_trees, n, n_labels), or (n_trees, n, n_classes) for classes.
 
@@ -248,6 +254,22 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         X = self._check_X(X)
         paths = [self.trees_.decision_path(block) for _, block in dense_blocks(X)]
         return sparse.csr_array(sparse.vstack(paths, format="csr")), self.trees_.node_start
+
+    def hears(self, rows: np.ndarray) -> np.ndarray:
+        """Return which trees judge these rows of the fit out of sample, (n_trees of all folds, number of rows) bool.
+
+        Rows that every tree has seen are judged by all.
+        """
+        check_is_fitted(self, "trees_")
+        if self.n_forests == 1:
+            heard = self.bag_counts()[:, rows] == 0
+        else:
+            heard = np.zeros((self.n_forests, self._bag.n_rows), bool)
+            for fold, held in zip(heard, self.held_rows()):
+                fold[held] = True
+            heard = np.repeat(heard[:, rows], self.n_trees, axis=0)
+        heard[:, ~heard.any(axis=0)] = True
+        return heard
 
     def bag_counts(self) -> np.ndarray:
         """Return (n_trees, n), how often each tree drew each training row. Drawn again from the trees' seeds."""

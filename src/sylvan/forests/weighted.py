@@ -196,6 +196,19 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
             return sum_proba(self.trees_, X, n_jobs) / self.trees_.n_trees
         return np.minimum(sum_proba(self._weighted, X, n_jobs), 1.0)
 
+    def hears(self, rows: np.ndarray) -> np.ndarray:
+        """Refuse to say which trees judge rows of the fit; see `BaseForest.hears`."""
+        raise ValueError(
+            "A WeightedForest does not keep which tree saw which row, so that rows of the fit have no reasons out of "
+            "sample. A copy of some of them, passed as X, is taken for new rows."
+        )
+
+    @property
+    def voting_trees(self) -> tuple[TreeArrays, float | None]:
+        """Trees whose leaf values are added up, and by what the sum is divided: values have their weights already."""
+        check_is_fitted(self, "trees_")
+        return (self.trees_, None) if np.isinf(self.lambda_) else (self._weighted, 1.0)
+
     @property
     def n_forests(self) -> int:
         """Number of forests whose trees have weights: that of the folds with `KFold`, else 1."""

@@ -110,7 +110,10 @@ class Findings:
     index, columns : names of rows and labels as Y had them; None if it had none
     decisions : what people said of single cells, or None
     uncorrected : (n, n_labels) `missing` before decisions corrected it; None if it is the same
+    X : (n, n_features) features of the rows, which reasons need; None if they are not known
     """
+
+    model = None  # who found this, where it is known: for reasons, and to fit again
 
     form: TargetForm
     state: LabelState
@@ -126,6 +129,10 @@ class Findings:
     columns: pd.Index | None = None
     decisions: Decisions | None = None
     uncorrected: np.ndarray | None = None
+    X: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("model", "_audit")}
 
     def _check_stored(self) -> None:
         n, n_labels = shape = self.state.recorded.shape
@@ -136,6 +143,8 @@ class Findings:
         if self.used is not None:
             check_array("used", self.used, bool, (n,))
         require(self.index is None or len(self.index) == n, "Rows have other names.")
+        features = self.X is None or (getattr(self.X, "ndim", 0) == 2 and self.X.shape[0] == n)
+        require(features and (self.X is None or self.X.dtype.kind == "f"), "Rows have other features.")
         require(self.columns is None or len(self.columns) in (1, n_labels), "Labels have other names.")
         require((self.decisions is None) == (self.uncorrected is None), "Decisions correct probabilities.")
         if self.decisions is not None:
@@ -241,6 +250,13 @@ class Findings:
     @cached_property
     def _audit(self) -> Audit:
         return self._count(self.decisions)
+
+    @property
+    def bend(self) -> float:
+        """The number k of `present` = 1 - (1 - `proba`)^k, where it is not calibrated."""
+        at = np.argmin(np.abs(self.proba - 0.5))
+        p, present = self.proba.ravel()[at], self.present.ravel()[at]
+        return float(np.log1p(-present) / np.log1p(-p)) if 0.0 < p < 1.0 and present < 1.0 else 1.0
 
     @property
     def recalibration(self) -> Recalibration | None:

@@ -11,8 +11,17 @@ from sklearn.base import BaseEstimator, clone
 from sylvan._messages import warn_user
 from sylvan._validation import check_choice, check_integer, check_number, keep
 from sylvan.cascade.augment.mining import Itemsets, Mined, bootstrap_paths, join_paths, mine, read_paths
-from sylvan.cascade.augment.rules import Narrow, Rules, crossfitted, distribution, find_components, project, rule_number
-from sylvan.cascade.contracts import MAX_SEED, Column, Forest, LayerView, check_trees
+from sylvan.cascade.augment.rules import (
+    Narrow,
+    Rules,
+    back_project,
+    crossfitted,
+    distribution,
+    find_components,
+    project,
+    rule_number,
+)
+from sylvan.cascade.contracts import MAX_SEED, Column, Forest, Handover, LayerView, check_trees
 from sylvan.exceptions import NoInteractionWarning
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
@@ -256,6 +265,24 @@ class Interactions(BaseEstimator):
         block[:, some.score_columns] = np.minimum(score[:, some.score_rules], _GREATEST)
         block[:, some.label_columns] = inside[:, some.label_rules] * some.label_values
         return self._after_empty(block)
+
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand relevance on to the columns that the rules ask about, condition by condition (`Rules.shares_of`)."""
+        of_block, rules = relevance[self._n_slots], self.rules_
+        if not len(rules):
+            return
+        values = handover.values(rules.columns)
+        inside, _ = rules.ask(values, self.score == "importance")
+        of_scores = np.zeros((len(values), len(rules)))
+        of_scores[:, : self._n_scores] = of_block[:, : self._n_scores]
+        of_regions, rest = np.zeros_like(of_scores), of_block[:, self._n_scores :]
+        if self.labels == "full":
+            of_regions = rest.reshape(len(values), len(rules), -1).sum(axis=2)
+        elif self.labels == "svd":
+            of_regions = back_project(rest, inside, self.distribution_, self._mean, self._turn)
+        by_distance, by_condition = rules.shares_of(values, inside, everywhere=self.score == "importance")
+        handed = by_distance * np.repeat(of_scores, rules.order, axis=1)
+        handover.to_columns(rules.column, handed + by_condition * np.repeat(of_regions, rules.order, axis=1))
 
     def activity(self, view: LayerView) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows are in which rules' regions, (n, n_rules) of 0/1, and their scores."""

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from sylvan._validation import check_choice, keep
 from sylvan.cascade.augment.simple import OutputSpace
-from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
+from sylvan.cascade.contracts import Augmenter, Handover, LayerView, Refiner
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
 from sylvan.labels.state import mean_of
@@ -147,13 +147,24 @@ class MeasureAwareReuse(BaseEstimator):
 
     def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
         """Return the probabilities of new rows, (n_forests, n, n_labels), after reuse; `before` as in `fit_refine`."""
+        reused = self._reused(probas, before)
+        return probas if reused is None or before is None else _copy(before, probas, reused, self.reused_ is None)
+
+    def reused_cells(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray | None:
+        """Say of which cells `refine` takes the probabilities of the layer before, (n, n_labels); None: of none."""
+        reused = self._reused(probas, before)
+        if reused is None:
+            return None
+        return np.broadcast_to(reused[:, None] if self.reused_ is None else reused, probas.shape[1:])
+
+    def _reused(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray | None:
+        """Say which rows, or which labels, are reused; None if there is no threshold to be below."""
         self._check_fitted()
         if before is None or self.log_threshold_ == -np.inf:
-            return probas
+            return None
         if self.reused_ is not None and self.reuse_mode == "train":
-            return _copy(before, probas, self.reused_, by_row=False)
-        unsure = log_confidence(self.measure, mean_of(probas)) < self.log_threshold_
-        return _copy(before, probas, unsure, by_row=self.reused_ is None)
+            return self.reused_
+        return log_confidence(self.measure, mean_of(probas)) < self.log_threshold_
 
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Fit the inner augmenter on the probabilities after reuse, and return its blocks for the training rows."""
@@ -164,6 +175,10 @@ class MeasureAwareReuse(BaseEstimator):
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the inner augmenter's blocks for new rows."""
         return self.augment_.transform(view)
+
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand relevance on as the inner augmenter does."""
+        self.augment_.hand_on(handover, relevance)
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return the inner augmenter's names."""

@@ -80,6 +80,28 @@ class Rules:
         ask_regions(np.ascontiguousarray(values), *self.conditions, self.worth, everywhere, inside, score)
         return inside, score
 
+    def shares_of(self, values: np.ndarray, inside: np.ndarray, *, everywhere: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return how much each condition makes of its rule's score and of whether it holds, (n, conditions) each.
+
+        Within a region, and `everywhere` if scores are not 0 outside, a score is shared by the distances that it is the
+        sum of. That a rule holds is owed to all conditions alike; that it does not hold, to those that are not met.
+        """
+        at, greater, threshold = self.conditions[1:]
+        x = values[:, at]
+        with np.errstate(invalid="ignore"):
+            met = np.where(greater, x > threshold, x <= threshold)
+            distance = np.minimum(np.abs(x - threshold) * self.worth, np.finfo(np.float32).max)
+        distance = np.where(np.isnan(distance), 0.0, distance)
+        of_region = np.where(np.repeat(inside, self.order, axis=1) > 0, 1.0, ~met)
+        of_score = np.where((np.repeat(inside, self.order, axis=1) > 0) | everywhere, distance, of_region)
+        return self._normed(of_score, of_region), self._normed(of_region, of_region)
+
+    def _normed(self, shares: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+        """Return shares that sum to 1 for each rule; where all are 0, others."""
+        total = np.add.reduceat(shares, self.start[:-1], axis=1)
+        shares = np.where(np.repeat(total, self.order, axis=1) > 0, shares, otherwise)
+        return shares / np.repeat(np.add.reduceat(shares, self.start[:-1], axis=1), self.order, axis=1)
+
     def shares(self, n_columns: int) -> np.ndarray:
         """Return how much of the rules each of all columns makes, (n_columns,), 1 in all: each rule counts the same."""
         if not len(self):
@@ -219,3 +241,16 @@ def project(
     for k in range(inside.shape[1]):  # in this order, so that a row alone gets the same bits
         out += (scaled[:, k] - mean[k])[:, None] * turn[k]
     return out
+
+
+def back_project(
+    relevance: np.ndarray, inside: np.ndarray, shares: np.ndarray, mean: np.ndarray, turn: np.ndarray
+) -> np.ndarray:
+    """Hand the relevance of components, (n, components), on to the rules that they are sums of, (n, n_rules)."""
+    parts = (inside * np.linalg.norm(shares, axis=1) - mean)[:, :, None] * turn  # of each rule in each component
+    size = np.abs(parts)
+    total, travelled = parts.sum(axis=1, keepdims=True), size.sum(axis=1, keepdims=True)
+    alike = np.full_like(parts, 1.0 / parts.shape[1])
+    known = np.where(travelled > 0, travelled, 1.0)
+    handed = (np.sign(total) * parts + (1.0 - np.abs(total) / known) * size) / known
+    return np.einsum("nkc,nc->nk", np.where(travelled > 0, handed, alike), relevance)

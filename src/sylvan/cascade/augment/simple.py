@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from sylvan.cascade.contracts import Augmenter, LayerView, Refiner
+from sylvan.cascade.contracts import Augmenter, Handover, LayerView, Refiner
 from sylvan.io import stored
 from sylvan.io.checks import require
 
@@ -53,6 +53,11 @@ class OutputSpace(BaseEstimator):
         """Return the probabilities of new rows."""
         return list(view.probas)
 
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand relevance on to the forests' probabilities."""
+        for slot, own in enumerate(relevance):
+            handover.to_answers(slot, own)
+
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return the names of the labels."""
         return list(labels)
@@ -71,6 +76,9 @@ class NoFeatures(BaseEstimator):
         return [np.empty((view.probas.shape[1], 0)) for _ in view.forests]
 
     fit_transform = transform
+
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand nothing on, as there are no columns."""
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return no names."""
@@ -130,6 +138,17 @@ class Union(BaseEstimator):
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the parts' blocks for new rows, side by side."""
         return self._beside([part.transform(view) for part in self.parts_])
+
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand each part's relevance on as it does."""
+        of_parts: list[list[np.ndarray]] = [[] for _ in self.parts_]
+        for slot, own in enumerate(relevance[: self._n_slots]):
+            widths = [len(part.column_names(slot, [""] * handover.n_labels)) for part in self.parts_]
+            for mine, columns in zip(of_parts, np.split(own, np.cumsum(widths)[:-1], axis=1)):
+                mine.append(columns)
+        shared = iter(relevance[self._n_slots :])
+        for part, mine in zip(self.parts_, of_parts):
+            part.hand_on(handover, [*mine, *(next(shared) for _ in range(_n_shared(part)))])
 
     def _beside(self, made: list[list[np.ndarray]]) -> list[np.ndarray]:
         n_slots = len(made[0]) - _n_shared(self.parts_[0])

@@ -1,6 +1,7 @@
 """Tree embeddings: the nodes that a row passes, reduced to a few columns."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from sylvan._threads import ONE_THREAD
 from sylvan._validation import check_choice, check_integer, check_number, keep
-from sylvan.cascade.contracts import Forest, LayerView, check_trees
+from sylvan.cascade.contracts import Forest, Handover, LayerView, check_trees
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
@@ -173,6 +174,27 @@ class TreeEmbedding(BaseEstimator):
         by_row = m * n * (n_trees + width / 3)  # costs as measured of two ways to the same result
         by_tree = width * ((m + n) * n_trees / 3 + 2 * len(paths.weight))
         return (_scores_by_row if by_row < by_tree else _scores_by_tree)(paths, rows, fitted)
+
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand relevance on along the paths: a leaf is worth what it adds to each component."""
+        for slot, (fitted, own) in enumerate(zip(self._fitted(), relevance)):
+            if fitted.dual.shape[1]:
+                handover.along_paths(slot, partial(self._leaf_tables, fitted), own)
+
+    def _leaf_tables(self, fitted: _Slot, trees: TreeArrays) -> Callable[[int, np.ndarray], np.ndarray]:
+        """Return who says what each leaf of a tree adds to some of the components, (n_leaves, number)."""
+        paths = _read_paths(trees, self.weighting, fitted.share)
+
+        def table(tree: int, columns: np.ndarray) -> np.ndarray:
+            starts = slice(tree, tree + 2)
+            one = paths._replace(node_start=paths.node_start[starts], leaf_start=paths.leaf_start[starts])
+            every = np.arange(trees.n_leaves[tree])[None]
+            values = np.empty((every.shape[1], len(columns)))
+            for part, products in gram_times(one, every, fitted.leaves[tree][None], fitted.dual[:, columns]):
+                values[:, part] = products
+            return values * fitted.scale[columns]
+
+        return table
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return "component0", "component1" and so on."""
