@@ -283,6 +283,7 @@ class Server:
     def __init__(self, session: Session, port: int = 0, finish: Callable[[], dict[str, Any]] | None = None) -> None:
         self.session = session
         self._socket = _bind(port)
+        self._socket.listen()  # from now on, for the link may be followed before the thread has started
         self.port = self._socket.getsockname()[1]
         token = secrets.token_urlsafe(32)
         self.url = f"http://127.0.0.1:{self.port}/?token={token}"
