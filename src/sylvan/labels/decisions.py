@@ -32,6 +32,7 @@ _WORDS = {
 }  # fmt: skip
 _STRATUM = r"^\s*ranks (?P<first>\d{1,15}) to (?P<last>\d{1,15}), (?P<size>\d{1,15}) cells\s*$"
 _AUDIT = re.compile(r"[0-9a-f]+-(count|scout|list)(-[0-9]{1,12}){3}(-[0-9a-f]+)?")
+_DEFUSED = re.compile("'[=+\\-@\t\r]")  # text that was kept from being a formula
 _BLANK = frozenset(("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"))  # what programs write for nothing
 
 
@@ -253,12 +254,11 @@ def find_names(names: pd.Series, known: pd.Index, what: str) -> np.ndarray:
         texts = [_as_text(name) for name in names]
         text = pd.Index([str(name) for name in known], dtype=object)
         if isinstance(known, (pd.DatetimeIndex, pd.TimedeltaIndex)):
-            again = known.get_indexer(_as_times(texts, known))
+            at = np.where(at < 0, known.get_indexer(_as_times(texts, known)), at)
         elif text.is_unique:
-            again = text.get_indexer(pd.Index(texts, dtype=object))
-        else:
-            again = at
-        at = np.where(at < 0, again, at)
+            bare = [name[1:] if _DEFUSED.match(name) else name for name in texts]
+            for each in (texts, bare):
+                at = np.where(at < 0, text.get_indexer(pd.Index(each, dtype=object)), at)
     if (at < 0).any():
         absent = list(dict.fromkeys(map(_plain, names[at < 0])))
         raise DecisionError(

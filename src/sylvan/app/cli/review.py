@@ -106,7 +106,6 @@ def _check(table: Any, store: Any, others: Any) -> None:
 
     decisions = sylvan.labels.decisions
     frame = pd.DataFrame(store.lines, columns=list(decisions.COLUMNS))
-    frame = sylvan.app.review.ledger.with_names(frame, table.X.index, list(table.Y.columns))
     recorded = (table.Y == 1).to_numpy()
     both = [each for each in (frame, others) if each is not None]
     decisions.read_decisions(both, table.X.index, list(table.Y.columns), recorded, ~recorded)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from sylvan.app.review.store import DecisionStore
-from sylvan.app.tables.output import without_defence
 from sylvan.exceptions import DecisionError
 from sylvan.labels.decisions import COLUMNS, Decisions, as_table, check_columns, find_names, name_stratum, word_of
 
@@ -68,9 +67,11 @@ class Ledger:
 
     def _named(self, lines: pd.DataFrame) -> pd.DataFrame:
         """Return lines with names as the table has them, and the numbers of their cells."""
-        lines = with_names(lines, self.rows, self.labels)
         row, label = find_names(lines["row"], self.rows, "row"), find_names(lines["label"], self.labels, "label")
-        return lines.assign(cell=row * len(self.labels) + label)
+        lines = lines.assign(cell=row * len(self.labels) + label)
+        for what, names in (("row", list(self.rows[row])), ("label", list(self.labels[label]))):
+            lines[what] = pd.Series(names, lines.index, dtype=object)
+        return lines
 
     def numbers(self, cells: pd.DataFrame) -> list[int]:
         """Return the numbers of cells that are named as the table names them."""
@@ -168,12 +169,3 @@ class Ledger:
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(map(str, frame.columns), line)) for line in frame.fillna("").itertuples(index=False)]
-
-
-def with_names(lines: pd.DataFrame, rows: pd.Index, labels: Any) -> pd.DataFrame:
-    """Return lines of a file with names of rows and labels as the table has them."""
-    for what, known in (("row", rows), ("label", pd.Index(list(labels), dtype=object, tupleize_cols=False))):
-        there = lines[what].astype(str).isin({str(name) for name in known})
-        at = find_names(lines[what].where(there, without_defence(lines[what])), known, what)
-        lines = lines.assign(**{what: pd.Series(list(known[at]), lines.index, dtype=object)})
-    return lines

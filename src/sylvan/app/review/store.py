@@ -107,7 +107,8 @@ class DecisionStore:
         if by_user:
             now = max(datetime.now(UTC), self._last + timedelta(microseconds=1))
             lines = [{**line, "who": self.user, "when": now.isoformat(timespec="microseconds")} for line in lines]
-        frame = spreadsheet_safe(pd.DataFrame(lines, columns=pd.Index(self.header)).fillna("").astype(str))
+        texts = [[str(line.get(name, "")) for name in self.header] for line in lines]
+        frame = spreadsheet_safe(pd.DataFrame(texts, columns=pd.Index(self.header), dtype=object))
         self._put(csv_text(frame, False, False, self.delimiter).encode())
         if by_user:
             self._last = now
