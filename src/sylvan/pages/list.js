@@ -1,25 +1,31 @@
-// A long table becomes a list: search, choose, sort, and as many rows as can be read. Without this it is a plain table.
+// A long table becomes a list: search, choose, sort, and as many rows as can be read. Its other rows are in <noscript>,
+// so that the browser need not lay them out; without this script they are a plain table.
 "use strict";
 for (const table of document.querySelectorAll("table.list")) {
-  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells], step = 25;
+  const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells], box = table.closest(".scroll");
+  const step = body.rows.length, chosen = Number(table.dataset.choose);
   const make = (tag, about = {}, ...inside) => {
     const made = Object.assign(document.createElement(tag), about);
     made.append(...inside);
     return made;
   };
+  const whole = count => count.toLocaleString("en");
   const told = row => row.cells[chosen].title || row.cells[chosen].textContent.trim();
   const {compare} = new Intl.Collator("en", {numeric: true});
   const number = text => parseFloat(text.replace(/,/g, "").replace("\u2212", "-"));
-  const chosen = Number(table.dataset.choose);
-  const rows = [...body.rows].map((row, at) => ({row, at, name: told(row), text: null}));
+  const hidden = box.parentNode.querySelector("noscript");
+  const others = hidden
+    ? new DOMParser().parseFromString(hidden.textContent, "text/html").querySelector("tbody").rows : [];
+  const rows = [...body.rows, ...others].map((row, at) => ({row, at, name: told(row), text: null}));
   let found = rows, limit = step, sorted = -1, down = false, waiting = 0;
 
   const search = make("input", {type: "search", autocomplete: "off"});
   const counts = new Map();
   for (const each of rows) counts.set(each.name, (counts.get(each.name) || 0) + 1);
-  const select = make("select", {}, make("option", {value: "", textContent: `all (${rows.length.toLocaleString("en")})`}));
+  const option = (value, text, count) => make("option", {value, textContent: `${text} (${whole(count)})`});
   const names = [...counts.keys()].sort(compare);
-  names.forEach((name, at) => select.append(make("option", {value: at + 1, textContent: `${name} (${counts.get(name)})`})));
+  const select = make("select", {}, option("", "all", rows.length));
+  select.append(...names.map((name, at) => option(at + 1, name, counts.get(name))));
   const status = make("output", {className: "note"});
   const more = make("button", {type: "button"});
   const title = heads[chosen].textContent.trim();
@@ -29,8 +35,8 @@ for (const table of document.querySelectorAll("table.list")) {
   const show = () => {
     const shown = found.slice(0, limit);
     body.replaceChildren(...shown.map(each => each.row));
-    const all = rows.length === found.length ? "" : `, ${rows.length.toLocaleString("en")} in all`;
-    status.textContent = `${shown.length.toLocaleString("en")} of ${found.length.toLocaleString("en")} shown${all}`;
+    const all = rows.length === found.length ? "" : `, ${whole(rows.length)} in all`;
+    status.textContent = `${whole(shown.length)} of ${whole(found.length)} shown${all}`;
     more.hidden = shown.length === found.length;
     more.textContent = `Show ${Math.min(4 * step, found.length - shown.length)} more`;
   };
@@ -69,8 +75,6 @@ for (const table of document.querySelectorAll("table.list")) {
   search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(find, 120); });
   select.addEventListener("change", find);
   more.addEventListener("click", () => { limit += 4 * step; show(); });
-  const box = table.closest(".scroll");
-  box.classList.remove("tall");
   box.before(tools);
   box.after(make("div", {className: "tools"}, more));
   show();

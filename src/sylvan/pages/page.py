@@ -33,8 +33,8 @@ _HERE = Path(__file__).parent
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 # A name without a space that is longer than this may be broken anywhere.
 _UNBROKEN = 16
-#: Rows of a folded table that are always seen, and rows that are folded at most.
-SHOWN, FOLDED = 20, 280
+#: Rows of a folded table that are always seen, and rows that are folded at most; rows of a list that are seen at first.
+SHOWN, FOLDED, LISTED = 20, 280, 25
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Page:
         self._templates.filters.update({filter.__name__: filter for filter in shared})
         self._templates.filters["whole"] = lambda value: f"{int(value):,}"
         self._templates.filters["one"] = lambda count, singular, plural: singular if count == 1 else plural
-        known = {"page": self, "not_here": _not_here, "SHOWN": SHOWN, "FOLDED": FOLDED}
+        known = {"page": self, "not_here": _not_here, "SHOWN": SHOWN, "FOLDED": FOLDED, "LISTED": LISTED}
         self._templates.globals.update(known, **self.known)
 
     def warn(self, text: object) -> None:

@@ -46,8 +46,8 @@ def test_numbers_are_those_of_what_is_written(calibrated, listed, tmp_path):
     assert "6 suggestions go into the table" in words
     assert "The 3 next best cases stand below" in words
     assert promise in words
-    at = page.tables["suggestions"][0].index("In the table")
-    assert [line[at] for line in page.rows("suggestions")] == ["yes"] * 6 + ["no"] * 3
+    at = page.tables["suggestions"][0].index("Written")
+    assert [line[at] for line in page.rows("suggestions")] == ["written"] * 6 + ["next best"] * 3
 
 
 def test_reasons_and_similar_rows_are_shown(calibrated, listed, tmp_path):
@@ -62,7 +62,7 @@ def test_reasons_and_similar_rows_are_shown(calibrated, listed, tmp_path):
         assert f'<span class="line {kind}">{text}</span>' in page.text
     assert "Reasons are the features" in page.sections["Suggestions"]
     bare = read(write_report(calibrated, tmp_path / "p.html", suggestions=listed.drop(columns=["reasons", "similar"])))
-    assert bare.tables["suggestions"][0][-1] == "In the table"
+    assert bare.tables["suggestions"][0][-1] == "Written"
     assert "What decides labels: the suggestions came without reasons" in bare.sections["What is not on this page"]
 
 

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from sylvan.app.report.facts import TOP, Findings, Given
@@ -28,14 +27,14 @@ def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str,
     told = [name for name in ("reasons", "similar") if name in shown and shown[name].map(_has_text).any()]
     chosen = given.written is not None
     head = ["Rank", "Row", found.form.noun.capitalize(), "Probability"]
-    head += [*(["In the table"] if chosen else []), *(["Layer"] if layers else [])]
+    head += [*(["Written"] if chosen else []), *(["Layer"] if layers else [])]
     head += [{"reasons": "Speaks for it, and against", "similar": "Similar rows that have it"}[name] for name in told]
     rows = []
     for rank, line in enumerate(rows_of(shown), start=1):
         row: list[Any] = [rank, str(line.row), str(line.label), line.probability]
-        row += [Cell("yes" if line.written else "no", "" if line.written else "soft")] if chosen else []
-        row += [None if pd.isna(line.layer) else int(line.layer)] if layers else []
-        rows.append(row + [_lines(getattr(line, name)) for name in told])
+        row += [Cell("written") if line.written else Cell("next best", "soft")] if chosen else []
+        row += [Cell.of(None if pd.isna(line.layer) else int(line.layer), "layer")] if layers else []
+        rows.append(row + [_lines(getattr(line, name), name) for name in told])
     return {
         "frame": frame, "source": source, "layers": layers, "told": told, "table": Table(head, rows),
         "n_written": 0 if given.written is None else len(given.written), "rest": len(frame) - len(shown),
@@ -55,15 +54,16 @@ def _has_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _lines(text: Any) -> Cell:
+def _lines(text: Any, name: str) -> Cell:
     """Return reasons or similar rows, one below the other."""
+    kind = "reasons" if name == "reasons" else f"reasons {name}"
     if not _has_text(text):
-        return Cell("")
+        return Cell("", kind)
     parts = _NEXT.split(text)
     reasons = [_REASON.fullmatch(part) for part in parts]
     if None in reasons:
-        return Cell("", "reasons", lines=[(brief(part), "") for part in text.split("; ")])
-    return Cell("", "reasons", lines=[_line(reason) for reason in reasons if reason is not None])
+        return Cell("", kind, lines=[(brief(part), "") for part in text.split("; ")])
+    return Cell("", kind, lines=[_line(reason) for reason in reasons if reason is not None])
 
 
 def _line(reason: re.Match[str]) -> tuple[str, str]:
@@ -83,14 +83,14 @@ def describe_deciders(page: Page, found: Findings, given: Given) -> dict[str, An
         if part is not None
     ]
     named = pd.DataFrame(reasons, columns=["label", "feature", "size"])
-    sizes = frame["label"].astype(str).value_counts()
-    rows = []
-    for label in [name for name in sizes.index if name in set(named["label"])]:
-        own = named[named["label"] == label].groupby("feature")["size"]
-        weight = own.agg(lambda values: float(np.abs(values).sum())) / sizes[label]
-        best = weight.sort_values(ascending=False, kind="stable").head(_DECIDERS)
-        for feature, mean in best.items():
-            share = percent(float((own.get_group(feature) > 0).mean()))
-            rows.append([label, sizes[label], str(feature), number(mean, 3), Cell(share, "number")])
+    named["weight"] = named["size"].abs()
+    named["for"] = named["size"] > 0
+    found_of = named.groupby(["label", "feature"], sort=False).agg({"weight": "sum", "for": "mean"}).reset_index()
+    sizes, rows = frame["label"].astype(str).value_counts(), []
+    by_label = dict(list(found_of.groupby("label", sort=False)))
+    for label in (name for name in sizes.index if name in by_label):
+        best = by_label[label].sort_values("weight", ascending=False, kind="stable").head(_DECIDERS)
+        for feature, weight, share in zip(best["feature"], best["weight"], best["for"]):
+            rows.append([label, sizes[label], feature, number(weight / sizes[label]), Cell(percent(share), "number")])
     head = ["Label", "Listed cells", "Feature", "Counts on average", "Speaks for it"]
     return {"table": Table(head, rows) if rows else None, "most": _DECIDERS}
