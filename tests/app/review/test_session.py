@@ -319,7 +319,9 @@ def test_what_others_decided_is_not_asked_again_and_counts(path, tmp_path):
     ana.close()
 
 
-@pytest.mark.parametrize(("own", "merged"), [("confirmed", "confirmed"), ("rejected", "unsure"), ("unsure", "confirmed")])
+@pytest.mark.parametrize(
+    ("own", "merged"), [("confirmed", "confirmed"), ("rejected", "unsure"), ("unsure", "confirmed")]
+)
 def test_two_people_about_one_cell(path, tmp_path, own, merged):
     other = tmp_path / "ben.csv"
     ben = session_of(other, "ben", audit=0)
@@ -487,7 +489,10 @@ def test_labels_of_any_name_go_on_after_a_restart(path):
 
 @pytest.mark.parametrize(
     ("rows", "words"),
-    [(pd.Index([1, "1", *range(2, 60)], dtype=object), "called '1'"), (pd.Index(["a\0", *map(str, range(59))]), "no text")],
+    [
+        (pd.Index([1, "1", *range(2, 60)], dtype=object), "called '1'"),
+        (pd.Index(["a\0", *map(str, range(59))]), "no text"),
+    ],
 )
 def test_names_that_no_file_can_tell_apart_are_refused(path, rows, words):
     with pytest.raises(DecisionError, match=words):

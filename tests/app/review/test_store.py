@@ -18,7 +18,17 @@ from sylvan.labels.decisions import COLUMNS, as_table
 
 HEAD = ",".join(COLUMNS) + "\n"
 LINE = "7,rock,confirmed,reviewed,,,,ana,2026-01-02T03:04:05.000006+00:00\n"
-NASTY = ['say "yes"', "a\nb", "a\r\nb", "=cmd|' /C calc'!A0", "<script>", "a,b;c\td", " blank ", "ü\u2028n\x85\x0b", "'=x"]
+NASTY = [
+    'say "yes"',
+    "a\nb",
+    "a\r\nb",
+    "=cmd|' /C calc'!A0",
+    "<script>",
+    "a,b;c\td",
+    " blank ",
+    "ü\u2028n\x85\x0b",
+    "'=x",
+]
 
 
 def line(row="7", label="rock", decision="confirmed", **more):
@@ -74,7 +84,9 @@ def test_who_and_when_are_added_and_times_rise(path, monkeypatch):
 
 def test_an_audit_is_lines_that_wait(path):
     store = DecisionStore(path, "ana")
-    store.append([line(decision="", chance=0.05, stratum="ranks 1 to 9, 9 cells", audit="ab-count-1-0-0-cd")], by_user=False)
+    store.append(
+        [line(decision="", chance=0.05, stratum="ranks 1 to 9, 9 cells", audit="ab-count-1-0-0-cd")], by_user=False
+    )
     store.close()
     assert path.read_text() == HEAD + '7,rock,,reviewed,0.05,"ranks 1 to 9, 9 cells",ab-count-1-0-0-cd,,\n'
 
@@ -187,7 +199,9 @@ def test_what_is_no_file_of_decisions_is_refused_and_left_alone(path, content, w
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize(("sign", "end", "mark"), [(",", "\r\n", b"\xef\xbb\xbf"), (";", "\n", b""), ("\t", "\r\n", b"")])
+@pytest.mark.parametrize(
+    ("sign", "end", "mark"), [(",", "\r\n", b"\xef\xbb\xbf"), (";", "\n", b""), ("\t", "\r\n", b"")]
+)
 def test_a_file_that_a_spreadsheet_saved_goes_on_as_it_is(path, sign, end, mark):
     path.write_bytes(mark + (HEAD + LINE).replace(",", sign).replace("\n", end).encode())
     store = DecisionStore(path, "ana")

@@ -267,7 +267,9 @@ def make_app(session: Session, finish: Callable[[], dict[str, Any]] | None = Non
         Route("/api/finish", guarded(finishing), methods=["POST"]),
         *(Route(f"/api/{name}", posting(act), methods=["POST"]) for name, act in posts.items()),
     ]
-    return Starlette(routes=routes, exception_handlers={404: nothing, 405: nothing})
+    app = Starlette(routes=routes, exception_handlers={404: nothing, 405: nothing})
+    app.router.redirect_slashes = False
+    return app
 
 
 class Server:
