@@ -512,7 +512,7 @@ function drawOrder() {
 function drawNext() {
   const running = state.refit.state === "running";
   $("fitting").hidden = !running;
-  $("refit").disabled = running || state.refit.state === "none";
+  $("refit").disabled = running || (state.refit.state === "idle" && state.refit.message !== ""); // which says why
   show("refit-note", state.refit.message || (running ? "Fitting again; you can go on meanwhile." : ""));
   $("refit-note").classList.toggle("failed", state.refit.state === "failed");
   $("finish-note").textContent = state.finished
