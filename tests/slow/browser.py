@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
 )  # fmt: skip
 # Folded parts are opened, since what is not shown has no size.
 _LOOK = """() => {
