@@ -1,5 +1,6 @@
 """`sylvan review`: people decide about single cells in a browser."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import sylvan
 from sylvan._messages import did_you_mean, many
 from sylvan.app.cli.options import FILE, SHARE, command, confidence_option, data_options, model_options
 from sylvan.app.cli.steps import fit_model, format_of, make_model, read_decided, read_model, read_training
-from sylvan.app.cli.terminal import in_options, say
+from sylvan.app.cli.terminal import say
+from sylvan.exceptions import DecisionError
 
 _EXPORTED = 100  # cells of the queue that are exported beside those of the audit
 
@@ -55,13 +57,23 @@ def review(**options: Any) -> None:
     look is worth most. Every decision is stored before the next cell is shown. The page writes the completed table,
     and what is promised of it, when you ask for it. Ctrl-C ends the page.
     """
-    page = sylvan.app.review
-    start, data = page.start, options["data"]  # says first what is not installed
+    try:
+        _review(options)
+    except DecisionError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _review(options: dict[str, Any]) -> None:
+    page, data = sylvan.app.review, options["data"]
+    start = page.start  # says what is not installed
     stem = Path(data.name.removesuffix(".gz")).stem
     path = options["decisions"] or Path(f"{stem}-decisions.csv")
     inputs = (data, options["label_file"], options["model"], *options["others"], options["answers"])
     if path.resolve() in [each.resolve() for each in inputs if each is not None]:
         raise click.UsageError(f"{path} is read by this command; let decisions go to another file.")
+    if options["export"] and options["export"][0] not in page.exchange.FORMATS:
+        hint = did_you_mean(options["export"][0], page.exchange.FORMATS, f"; say {' or '.join(page.exchange.FORMATS)}.")
+        raise click.UsageError(f"--export: there is no format {options['export'][0]!r}{hint}")
     page.server.check_port(options["port"])
     table = read_training(options)
     if table.Y.ndim == 1:
@@ -71,23 +83,24 @@ def review(**options: Any) -> None:
         page.finish.write_file(table), (*inputs, path),
     )  # fmt: skip
     others = read_decided(table, {"decisions": options["others"]})
-    store = page.store.DecisionStore(path, options["user"] or start.login())
-    try:
+    with closing(page.store.DecisionStore(path, options["user"] or start.login())) as store:
         _check(table, store, others)
         if options["answers"]:
             _import(store, table, options)
             return
-        session = _session(store, table, others, options)
-    except BaseException:
-        store.close()
-        raise
-    if options["export"]:
-        _export(session, options)
-        session.close()
-        return
+        with closing(_session(store, table, others, options)) as session:
+            if options["export"]:
+                _export(session, options)
+            else:
+                _serve(session, results, options)
+
+
+def _serve(session: Any, results: Any, options: dict[str, Any]) -> None:
+    """Let people decide until somebody ends the page."""
     if session.notice:
         say(session.notice, options["quiet"])
-    running = start.Review(session, options["port"], results, open_browser=not options["no_browser"])
+    review = sylvan.app.review.Review
+    running = review(session, options["port"], results, open_browser=not options["no_browser"])
     click.echo(f"Review: {running.url} (Ctrl-C ends it)")
     try:
         running.wait()
@@ -95,9 +108,8 @@ def review(**options: Any) -> None:
         pass
     finally:
         running.stop()
-    say(
-        f"Ended. {session.n_decided.capitalize()} of {store.user} in {store.path}; the same command goes on from there."
-    )
+    store = session.ledger.store
+    say(f"Ended. {session.n_decided} of {store.user} in {store.path}; the same command goes on from there.")
 
 
 def _check(table: Any, store: Any, others: Any) -> None:
@@ -175,9 +187,7 @@ def _import(store: Any, table: Any, options: dict[str, Any]) -> None:
 
 def _export(session: Any, options: dict[str, Any]) -> None:
     """Write the cells to decide for another program."""
-    exchange, (kind, file) = sylvan.app.review.exchange, options["export"]
-    if kind not in exchange.FORMATS:
-        raise click.UsageError(f"--export: there is no format {kind!r}{did_you_mean(kind, exchange.FORMATS)}")
-    made = exchange.export_tasks(session.to_ask(_EXPORTED), file, kind)
-    say(f"{' and '.join(map(str, made))} written. Answers come back with --import.", options["quiet"])
-    say(in_options(f"Drawn cells are kept in {session.ledger.store.path}."), options["quiet"])
+    kind, file = options["export"]
+    made = sylvan.app.review.exchange.export_tasks(session.to_ask(_EXPORTED), file, kind)
+    kept = f"cells that were drawn are noted in {session.ledger.store.path}"
+    say(f"Written: {', '.join(map(str, made))}; {kept}. Answers come back with --import.", options["quiet"])

@@ -84,9 +84,10 @@ def review(
     others = [others] if isinstance(others, (str, os.PathLike, pd.DataFrame)) else list(others)
     folder = Path(f"{path.stem}-review") if out is None else Path(out)
     results = Results(folder, "completed.csv", write_labels(findings, Y), [path, *_paths(others)])
+    pictures = folder_of(images)
     store = DecisionStore(path, user or login())
     try:
-        viewer = Viewer(model, findings.rows, findings.label_names, *_values(model, X), images=folder_of(images))
+        viewer = Viewer(model, findings.rows, findings.label_names, *_values(model, X), images=pictures)
         session = Session(
             findings, Ledger(store, findings.rows, findings.label_names, others), viewer, title=path.stem, audit=audit,
             precision=precision, confidence=confidence, refit=refitting(model, X, Y), random_state=random_state,
