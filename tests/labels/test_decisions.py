@@ -700,3 +700,64 @@ def test_strata_that_contradict_each_other_are_refused():
         wrong = plan.assign(stratum=np.where(np.arange(20) < 3, stratum, plan["stratum"]))
         with pytest.raises(DecisionError, match="contradict each other"):
             read_decisions(wrong, rows, labels, nothing, open_cells)
+
+
+def test_names_that_were_kept_from_being_formulas_are_found():
+    rows = pd.Index(["=1+1", "'=1+1", "-a", "b", "@c", "+d"])
+    lines = [line("'=1+1"), line("'-a", "b", "no"), line("'@c"), line("'+d"), line("b")]
+    assert found(read(lines, rows)) == {(1, 0): 1, (2, 1): -1, (4, 0): 1, (5, 0): 1, (3, 0): 1}
+    assert found(read([line("'=1+1", "b")], rows[[0, 2, 3, 4, 5]].append(pd.Index(["f"])))) == {(0, 1): 1}
+
+
+def test_names_may_hold_what_ends_a_line_elsewhere(tmp_path):
+    rows = pd.Index(["a\u2028b", "a\x85b", "a\x0bb", "a\rb", "a\n\nb", "c"])
+    pd.DataFrame([line(name, "b") for name in rows]).to_csv(tmp_path / "d.csv", index=False, quoting=1)
+    assert found(read(tmp_path / "d.csv", rows)) == {(at, 1): 1 for at in range(6)}
+
+
+# ------------------------------------------------------------------------------------------------------------ taken back
+
+_TIMES = ["2026-01-01T10:00", "2026-01-01T11:00", "2026-01-01T12:00", "2026-01-01T13:00"]
+
+
+@pytest.mark.parametrize(
+    ("words", "meaning"),
+    [
+        (["withdrawn"], None),
+        (["yes", "withdrawn"], None),
+        (["withdrawn", "yes"], 1),
+        (["yes", "withdrawn", "no"], -1),
+        (["yes", "no", "withdrawn"], None),
+        (["yes", "withdrawn", "yes"], 1),
+        (["yes", "withdrawn", "yes", "Withdrawn "], None),
+        (["unsure", "withdrawn"], None),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, DRAWN])
+def test_the_latest_word_may_take_back_what_was_said(words, meaning, more):
+    lines = [line(decision=word, who="ana", when=when, **more) for word, when in zip(words, _TIMES)]
+    for order in (lines, lines[::-1]):
+        decided = read(order)
+        assert found(decided) == ({} if meaning is None else {(1, 0): meaning})
+        assert len(decided.drawn) == len(decided) * bool(more)
+
+
+def test_one_person_takes_back_only_what_that_person_said():
+    lines = [line(decision="no", who="ana", when=_TIMES[0], **DRAWN), line(decision="yes", who="ben", when=_TIMES[1])]
+    lines.append(line(decision="withdrawn", who="ana", when=_TIMES[2], **DRAWN))
+    decided = read(lines)
+    assert found(decided) == {(1, 0): 1}
+    assert decided.drawn.tolist() == [0]  # the cell was drawn, whoever answers
+    assert decided.n_twice == 0
+
+
+def test_what_was_taken_back_may_be_recorded_later():
+    lines = [line(0, "a", "yes", who="ana", when=_TIMES[0]), line(0, "a", "withdrawn", who="ana", when=_TIMES[1])]
+    assert found(read(lines)) == {}
+    with pytest.raises(DecisionError, match="recorded already"):
+        read(lines[:1])
+
+
+def test_without_times_nobody_knows_what_was_taken_back():
+    with pytest.raises(DecisionError, match="decided twice"):
+        read([line(decision="yes", who="ana"), line(decision="withdrawn", who="ana")])

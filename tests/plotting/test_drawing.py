@@ -1,11 +1,12 @@
-"""Reading of true labels."""
+"""Reading of true labels, and axes of scores."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from sylvan.labels.table import TargetForm
-from sylvan.plotting.drawing import read_truth, zero_one
+from sylvan.plotting.drawing import calm, read_truth, zero_one
 
 
 def form(*names):
@@ -34,3 +35,24 @@ def test_classes_are_labels_and_of_two_the_second_is_one():
 
 def test_unknown_cells_are_nan():
     assert np.isnan(zero_one(pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}))[1, 0])
+
+
+@pytest.mark.parametrize(
+    ("scores", "flat"),
+    [([0.7365, 0.7383, 0.7371], True), ([0.62, 0.71, 0.74], False), ([0.025, 0.018], False), ([40.1, 40.2], True),
+     ([31.0, 40.2], False), ([1.0, 1.0], True), ([0.7, np.nan], True)],
+)  # fmt: skip
+def test_noise_of_scores_looks_like_noise(scores, flat):
+    ax = plt.figure().subplots()
+    calm(ax, scores)
+    low, high = ax.get_ylim()
+    assert low < np.nanmin(scores) <= np.nanmax(scores) < high
+    share = (np.nanmax(scores) - np.nanmin(scores)) / (high - low)
+    assert share < 0.1 if flat else 0.3 < share < 0.9
+
+
+def test_scores_that_are_none_leave_the_axis_alone():
+    ax = plt.figure().subplots()
+    before = ax.get_ylim()
+    calm(ax, [np.nan])
+    assert ax.get_ylim() == before

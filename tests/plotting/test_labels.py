@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawn import WEAK, Y, check_drawn, row_names, texts
+import sylvan
+from drawn import WEAK, Y, check_drawn, fit, row_names, texts
 from sylvan.plotting import ImputationHistoryDisplay, LabelFrequencyDisplay
 
 
@@ -24,6 +25,20 @@ def test_frequency_of_a_model(models, name):
     assert told[:-1] == [f"{o} of {b:.0f}" for o, b in zip(display.recorded, display.bound)]
     assert told[-1] == "recorded of estimated"
     assert texts(display.ax_) == ["estimate", "truth"]
+
+
+def test_intervals_are_drawn_if_there_are_some(models):
+    display = LabelFrequencyDisplay([0.5, 0.4], ["a", "b"], [50, 40], None, low=[0.3, 0.4], high=[0.7, 0.4])
+    check_drawn(display)
+    assert [line.tolist() for line in display.intervals_.get_segments()] == [[[0.3, 0], [0.7, 0]], [[0.4, 1], [0.4, 1]]]
+    assert texts(display.ax_) == ["estimate", "interval"]
+    certain = LabelFrequencyDisplay([0.5], ["a"], [50], None, low=[0.5], high=[0.5]).plot()
+    assert certain.intervals_ is None
+    model = fit(sylvan.auto(5, max_layers=1, n_folds=2, random_state=0))
+    known = model.labels_.counts.frequency
+    display = LabelFrequencyDisplay.from_estimator(model)
+    assert (display.low.tolist(), display.high.tolist()) == (known.low.tolist(), known.high.tolist())
+    assert LabelFrequencyDisplay.from_estimator(models.slc).low is None
 
 
 def test_truth_by_name_and_as_one_number(models):

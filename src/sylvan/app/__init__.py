@@ -2,4 +2,4 @@
 
 from sylvan._lazy import lazy
 
-__getattr__, __dir__ = lazy(__name__, ("cli", "demo", "memory", "report", "tables"))
+__getattr__, __dir__ = lazy(__name__, ("cli", "demo", "memory", "report", "review", "tables"))

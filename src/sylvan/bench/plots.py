@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
 from sylvan._messages import printable, shorten
-from sylvan.plotting.drawing import draw_boxes
+from sylvan.plotting.drawing import calm, draw_boxes
 from sylvan.plotting.style import GRID, Style, report_look
 
 Styles = Mapping[str, Style]
@@ -148,6 +148,7 @@ def lines(
             for name in (name for name in styles if name in frame):
                 series = frame[name].dropna().sort_index()
                 ax.plot(series.index.to_numpy(float), series.to_numpy(float), **_look(styles[name]), markersize=4)
+            calm(ax, frame.to_numpy(float))
             ax.grid(**GRID)
             ax.set_title(_wrap(title, 38))
             ax.xaxis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))

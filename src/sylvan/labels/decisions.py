@@ -5,6 +5,7 @@ Records say that somebody wrote a positive down. Decisions say what is true of a
 
 import csv
 import gzip
+import io
 import os
 import re
 from collections.abc import Sequence
@@ -22,14 +23,16 @@ from sylvan.io.checks import check_array, require
 
 COLUMNS = ("row", "label", "decision", "how", "chance", "stratum", "audit", "who", "when")
 CONFIRMED, REJECTED, UNSURE = 1, -1, 0
+_WITHDRAWN = 9  # no voice: it takes back what the same person said of the cell before
 _WORDS = {
     "confirmed": CONFIRMED, "confirm": CONFIRMED, "accept": CONFIRMED, "accepted": CONFIRMED, "yes": CONFIRMED,
     "y": CONFIRMED, "1": CONFIRMED, "1.0": CONFIRMED, "true": CONFIRMED,
     "rejected": REJECTED, "reject": REJECTED, "no": REJECTED, "n": REJECTED, "0": REJECTED, "0.0": REJECTED,
-    "false": REJECTED, "unsure": UNSURE, "?": UNSURE, "cannot tell": UNSURE,
+    "false": REJECTED, "unsure": UNSURE, "?": UNSURE, "cannot tell": UNSURE, "withdrawn": _WITHDRAWN,
 }  # fmt: skip
 _STRATUM = r"^\s*ranks (?P<first>\d{1,15}) to (?P<last>\d{1,15}), (?P<size>\d{1,15}) cells\s*$"
 _AUDIT = re.compile(r"[0-9a-f]+-(count|scout|list)(-[0-9]{1,12}){3}(-[0-9a-f]+)?")
+_DEFUSED = re.compile("'[=+\\-@\t\r]")  # text that was kept from being a formula
 _BLANK = frozenset(("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"))  # what programs write for nothing
 
 
@@ -147,7 +150,8 @@ def _read_file(path: Path) -> pd.DataFrame:
         if "\0" in text:
             raise ValueError("it is no text")
         head = text.lstrip().partition("\n")[0]
-        lines = list(csv.reader(text.splitlines(keepends=True), delimiter=max("\t;,|", key=head.count), strict=True))
+        file = io.StringIO(text, newline="")  # a name may hold what else ends a line
+        lines = list(csv.reader(file, delimiter=max("\t;,|", key=head.count), strict=True))
     except UnicodeDecodeError:
         raise DecisionError(f"{path} cannot be read: it is no text in UTF-8. Save it as CSV in UTF-8.") from None
     except (OSError, EOFError, ValueError, csv.Error) as error:
@@ -171,14 +175,14 @@ def read_decisions(
 
     A cell of which the majority says the same is decided so, and one with equally many voices for and against is
     unsure; "unsure" has no vote. If somebody decided a cell twice, the later decision counts, by the column `when`;
-    the same decision twice is one.
+    the same decision twice is one. If that is "withdrawn", it is as if this person had never decided the cell.
     Lines without a decision are left out: they wait to be answered.
 
     Parameters
     ----------
     decisions : DataFrame, path of a CSV file, or list of these
-        row, label, decision (confirmed, rejected or unsure); optional: how (audited or reviewed), chance, stratum and
-        audit of audited cells, who, when. A plan of an audit with its decisions filled in is such a table.
+        row, label, decision (confirmed, rejected, unsure or withdrawn); optional: how (audited or reviewed), chance,
+        stratum and audit of audited cells, who, when. A plan of an audit with its decisions filled in is such a table.
     rows, labels : names of rows and labels
     recorded, candidates : (n, n_labels) bool, recorded positives, and cells that may be positive
     """
@@ -194,15 +198,19 @@ def read_decisions(
             "'confirmed', 'rejected' or 'unsure' (yes, no, 1 and 0 are understood, too)."
         )
     table, voice = table[voice.notna()], voice[voice.notna()]
-    row = _positions(table["row"], rows, "row")
-    label = _positions(table["label"], pd.Index(list(labels), dtype=object, tupleize_cols=False), "label")
-    _check_cells(table, voice, row, label, recorded, candidates)
+    row = find_names(table["row"], rows, "row")
+    label = find_names(table["label"], pd.Index(list(labels), dtype=object, tupleize_cols=False), "label")
     lines = pd.DataFrame({"cell": row * len(labels) + label, "voice": voice.to_numpy(int)} | _draws(table) | {
         "who": ["" if pd.api.types.is_scalar(who) and pd.isna(who) else str(who).strip() for who in table["who"]],
         "when": pd.to_datetime(table["when"], errors="coerce", utc=True, format="mixed").to_numpy(),
     })  # fmt: skip
-    draws = lines[lines["chance"].notna()].sort_values(["cell", "audit"]).drop_duplicates(["cell", "audit"])
-    return _merge(_latest(lines, rows, labels), draws, len(labels))
+    latest = _latest(lines, rows, labels)
+    latest = latest[latest["voice"] != _WITHDRAWN]
+    at = latest.index.to_numpy()
+    _check_cells(table.iloc[at], voice.iloc[at], row[at], label[at], recorded, candidates)
+    draws = lines[lines["chance"].notna() & lines["cell"].isin(latest["cell"])]
+    draws = draws.sort_values(["cell", "audit"]).drop_duplicates(["cell", "audit"])
+    return _merge(latest, draws, len(labels))
 
 
 def _blank(value: Any) -> bool:
@@ -213,6 +221,12 @@ def _blank(value: Any) -> bool:
 def _texts(values: pd.Series) -> pd.Series:
     """Return cells as text without blanks around it."""
     return pd.Series(["" if _blank(value) else str(value).strip() for value in values], values.index, dtype=object)
+
+
+def word_of(value: Any) -> str:
+    """Return the word for a decision, whichever way it is written; nothing if it is blank or is none."""
+    names = {CONFIRMED: "confirmed", REJECTED: "rejected", UNSURE: "unsure", _WITHDRAWN: "withdrawn"}
+    return names.get(int(voice), "") if (voice := _voice(value)) == voice else ""
 
 
 def _voice(value: Any) -> float:
@@ -230,8 +244,8 @@ def _cell(row: Any, label: Any) -> str:
     return f"Row {_plain(row)!r}, label {_plain(label)!r}"
 
 
-def _positions(names: pd.Series, known: pd.Index, what: str) -> np.ndarray:
-    """Find rows and labels by their names; names that a file turned into text are found, too."""
+def find_names(names: pd.Series, known: pd.Index, what: str) -> np.ndarray:
+    """Return positions of rows or labels; names that a file turned into text are found, too."""
     if not known.is_unique:
         twice = _plain(known[known.duplicated()][0])
         raise DecisionError(f"There are two {what}s {twice!r}, and decisions cannot tell them apart.")
@@ -240,12 +254,11 @@ def _positions(names: pd.Series, known: pd.Index, what: str) -> np.ndarray:
         texts = [_as_text(name) for name in names]
         text = pd.Index([str(name) for name in known], dtype=object)
         if isinstance(known, (pd.DatetimeIndex, pd.TimedeltaIndex)):
-            again = known.get_indexer(_as_times(texts, known))
+            at = np.where(at < 0, known.get_indexer(_as_times(texts, known)), at)
         elif text.is_unique:
-            again = text.get_indexer(pd.Index(texts, dtype=object))
-        else:
-            again = at
-        at = np.where(at < 0, again, at)
+            bare = [name[1:] if _DEFUSED.match(name) else name for name in texts]
+            for each in (texts, bare):
+                at = np.where(at < 0, text.get_indexer(pd.Index(each, dtype=object)), at)
     if (at < 0).any():
         absent = list(dict.fromkeys(map(_plain, names[at < 0])))
         raise DecisionError(

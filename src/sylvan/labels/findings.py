@@ -284,6 +284,53 @@ class Findings:
         """Draw cells for somebody to decide, to count what is missing or to certify a list; see `Audit.plan`."""
         return self.audit().plan(n, precision=precision, confidence=confidence, random_state=random_state)
 
+    def review(
+        self, X: Any = None, Y: Any = None, *, decisions: Any = "decisions.csv", others: Any = (), audit: int = 100,
+        precision: float = 0.8, confidence: float = 0.9, user: str | None = None, port: int = 0,
+        open_browser: bool = True, images: Any = None, out: Any = None, random_state: Any = None,
+    ) -> Any:  # fmt: skip
+        """Start a page on this machine where you decide about single cells; needs ``sylvan[review]``.
+
+        First come cells that are drawn at random, without what the model thinks of them, so that they can tell how many
+        labels are missing; then those of which a look is worth most. Each decision is on the disk before the next cell
+        is shown, and the same call goes on where you stopped.
+
+        Parameters
+        ----------
+        X, Y : what the model was fitted with, optional
+            Without X, nothing is shown of the rows but names; without one of them, nothing can be fitted again.
+        decisions : path, default="decisions.csv"
+            Where decisions go: lines are appended. `fit` and `audit` take it.
+        others : paths or DataFrames, optional
+            Decisions of other people, which count and are not asked again.
+        audit : int, default=100
+            Number of cells that are drawn at random first; 0: none.
+        precision, confidence : float, default=0.8 and 0.9
+            What the list of suggestions is to promise.
+        user : str, optional
+            Who decides. None: the name of the login.
+        port : int, default=0
+            0: any that is free. Only this machine can reach it, and only with the link.
+        open_browser : bool, default=True
+        images : path, optional
+            Folder of the pictures that cells of X name.
+        out : path, optional
+            Folder for results; None: the name of the file of decisions with "-review".
+        random_state : int, RandomState or None, default=None
+            Draws the first cells.
+
+        Returns
+        -------
+        sylvan.app.review.Review
+            It runs in the background; `url` is its link, `stop()` ends it, `decisions` has what was decided.
+        """
+        import sylvan  # noqa: PLC0415 (the page is above this room, and an extra)
+
+        return sylvan.app.review.review(
+            self, X, Y, decisions=decisions, others=others, audit=audit, precision=precision, confidence=confidence,
+            user=user, port=port, open_browser=open_browser, images=images, out=out, random_state=random_state,
+        )  # fmt: skip
+
     def suggest(
         self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None
     ) -> pd.DataFrame:

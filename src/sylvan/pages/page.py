@@ -1,9 +1,11 @@
-"""One self-contained HTML page: text, tables and figures, no script, no network, no second file.
+"""One self-contained HTML page: text, tables and figures, no network, no second file.
 
-Reports gather facts; templates hold words and markup, and escape what they are given.
+Reports gather facts; templates hold words and markup, and escape what they are given. A page runs nothing but scripts
+of this folder that it asks for, and says so to the browser (Content-Security-Policy).
 """
 
 import base64
+import hashlib
 import logging
 import os
 import re
@@ -31,8 +33,8 @@ _HERE = Path(__file__).parent
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 # A name without a space that is longer than this may be broken anywhere.
 _UNBROKEN = 16
-#: Rows of a folded table that are always seen, and rows that are folded at most.
-SHOWN, FOLDED = 20, 280
+#: Rows of a folded table that are always seen, and rows that are folded at most; rows of a list that are seen at first.
+SHOWN, FOLDED, LISTED = 20, 280, 25
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Cell:
 
     `kind` is a list of classes: "number" (right-aligned), "best", "near", "good", "bad", "soft", "long", "wide",
     "code", or "bar", whose text is its length from 0 to 1. The pointer shows `title`; `small` follows in small letters;
-    `folded` is seen after a click on `fold_title`, or on the text if there is none.
+    `folded` is seen after a click on `fold_title`, or on the text if there is none. `lines` are several short texts,
+    each with a class ("for", "against" or none), instead of the text.
     """
 
     text: object
@@ -50,6 +53,7 @@ class Cell:
     small: str = ""
     folded: str = ""
     fold_title: str = ""
+    lines: Sequence[tuple[str, str]] = ()
 
     @classmethod
     def of(cls, value: Any, kind: str = "") -> "Cell":
@@ -154,6 +158,7 @@ class Page:
     warnings: list[object] = field(default_factory=list)
     top: Markup = field(default_factory=Markup)
     sections: list[tuple[str, str, Any]] = field(default_factory=list)
+    scripts: set[str] = field(default_factory=set)
     _ids: dict[str, int] = field(default_factory=dict, repr=False)
     _counts: dict[str, int] = field(default_factory=dict, repr=False)
 
@@ -165,7 +170,7 @@ class Page:
         self._templates.filters.update({filter.__name__: filter for filter in shared})
         self._templates.filters["whole"] = lambda value: f"{int(value):,}"
         self._templates.filters["one"] = lambda count, singular, plural: singular if count == 1 else plural
-        known = {"page": self, "not_here": _not_here, "SHOWN": SHOWN, "FOLDED": FOLDED}
+        known = {"page": self, "not_here": _not_here, "SHOWN": SHOWN, "FOLDED": FOLDED, "LISTED": LISTED}
         self._templates.globals.update(known, **self.known)
 
     def warn(self, text: object) -> None:
@@ -195,10 +200,18 @@ class Page:
         """Add a section; it appears in the table of contents."""
         self.sections.append((self.unique(words.slug(title)), title, body))
 
+    def use_script(self, name: str) -> Markup:
+        """Take a script of this folder into the page; returns nothing to see, so that templates can ask for it."""
+        self.scripts.add(name)
+        return Markup()
+
     def html(self) -> str:
         """Return the whole page."""
         style = Markup((_HERE / "style.css").read_text(encoding="utf-8"))
-        return _CONTROL.sub("\ufffd", self.render("page.html", style=style)) + "\n"
+        scripts = [Markup((_HERE / name).read_text(encoding="utf-8")) for name in sorted(self.scripts)]
+        hashes = [base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") for text in scripts]
+        html = self.render("page.html", style=style, scripts=scripts, hashes=hashes)
+        return _CONTROL.sub("\ufffd", html) + "\n"
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the page in one step: whoever reads the path sees the old page or the new one, never half a page."""

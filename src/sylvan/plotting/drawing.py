@@ -77,6 +77,24 @@ def tidy(ax: Any, grid: str) -> None:
     ax.grid(axis=grid, **GRID)
 
 
+def calm(ax: Any, scores: Any) -> None:
+    """Let the vertical axis reach far enough that small differences between scores look small.
+
+    A share p that is measured has noise in proportion to sqrt(p (1 - p)): a tenth of that is the least that the axis
+    shows. Of scores that are no shares it is a twentieth of their size.
+    """
+    scores = np.asarray(scores, dtype=float)
+    scores = scores[np.isfinite(scores)]
+    if not len(scores):
+        return
+    low, high = scores.min(), scores.max()
+    middle = (low + high) / 2
+    is_share = low >= 0 and high <= 1
+    least = max(0.1 * np.sqrt(middle * (1 - middle)) if is_share else 0.05 * abs(middle), 0.01)
+    reach = max(0.62 * (high - low), least / 2)
+    ax.set_ylim(middle - reach, middle + reach)
+
+
 def draw_boxes(ax: Any, found: dict[int, np.ndarray], colours: Sequence[str], **options: Any) -> dict[str, Any]:
     """Draw a horizontal box and the points of values for each row; equal values are kept apart, the same each time."""
     style = {"widths": 0.62, "showfliers": False, "patch_artist": True, "manage_ticks": False, **options}

@@ -24,7 +24,7 @@ class LabelFrequencyDisplay(Display):
     Options of plot: of more labels than `max_labels`, those with most recorded positives are drawn, by falling number
     (None: 30, or fewer if the given axes have no room for them); others are for the points of the estimates, as in
     `Axes.scatter`. It sets `points_`, estimates that rest on ten recorded positives or more, `guesses_`, the others,
-    and `truth_`, the true values, or None.
+    `intervals_`, their lines, and `truth_`, the true values; the last two may be None.
 
     Parameters
     ----------
@@ -33,6 +33,7 @@ class LabelFrequencyDisplay(Display):
     recorded : (n_labels,) numbers of recorded positives
     bound : (n_labels,) estimated numbers of all positives, or None
     truth : (n_labels,), Series by label or float: the true c, if it is known; optional
+    low, high : (n_labels,) intervals of the estimates, or None
 
     Examples
     --------
@@ -42,7 +43,10 @@ class LabelFrequencyDisplay(Display):
     'Estimated share of positives that were recorded (c)'
     """
 
-    def __init__(self, frequency: Any, label_names: Sequence[Any], recorded: Any, bound: Any, truth: Any = None):
+    def __init__(
+        self, frequency: Any, label_names: Sequence[Any], recorded: Any, bound: Any, truth: Any = None, *,
+        low: Any = None, high: Any = None,
+    ) -> None:  # fmt: skip
         self.label_names = list(label_names)
         n = len(self.label_names)
         self.frequency = np.asarray(frequency, dtype=float)
@@ -52,7 +56,8 @@ class LabelFrequencyDisplay(Display):
             truth = truth.loc[self.label_names]
         values = np.asarray(truth, dtype=float)
         self.truth = None if truth is None else np.full(n, values) if values.ndim == 0 else values
-        for name in ("frequency", "recorded", "bound", "truth"):
+        self.low, self.high = (None if ends is None else np.asarray(ends, dtype=float) for ends in (low, high))
+        for name in ("frequency", "recorded", "bound", "truth", "low", "high"):
             values = getattr(self, name)
             if values is not None and values.shape != (n,):
                 raise ValueError(f"{name} must have a value for each of {n} labels, got shape {values.shape}.")
@@ -63,7 +68,9 @@ class LabelFrequencyDisplay(Display):
         found = findings_of(model)
         if model.label_frequency_ is None:
             raise ValueError(_NO_FREQUENCY)
-        return cls(model.label_frequency_, found.label_names, found.recorded.sum(axis=0), model.label_bound_, truth)
+        known, recorded = found.counts.frequency, found.recorded.sum(axis=0)
+        ends = {} if known is None else {"low": known.low, "high": known.high}
+        return cls(model.label_frequency_, found.label_names, recorded, model.label_bound_, truth, **ends)
 
     def _size(self) -> tuple[float, float]:
         return 7.0, 1.2 + 0.24 * max(min(len(self.label_names), 31), 4)
@@ -79,11 +86,17 @@ class LabelFrequencyDisplay(Display):
         style: dict[str, Any] = {"s": 40, "color": blue, "zorder": 3, **kwargs}
         ax.hlines(at, 0, np.nan_to_num(c), color=blue, linewidth=1.0, alpha=0.35, zorder=2)
         self.points_ = ax.scatter(c[firm], at[firm], **style)
+        self.intervals_ = None
+        if self.low is not None and self.high is not None and (self.low[shown] < self.high[shown]).any():
+            ends = self.low[shown], self.high[shown]
+            self.intervals_ = ax.hlines(at, *ends, color=style["color"], linewidth=2.6, alpha=0.75, zorder=2.5)
         hollow = {**style, "edgecolors": style["color"], "facecolors": "white", "linewidths": 1.3}
         self.guesses_ = ax.scatter(c[~firm], at[~firm], **{k: v for k, v in hollow.items() if k not in ("color", "c")})
         legend = {"estimate": self.points_}
         if (~firm & np.isfinite(c)).any():
             legend[f"a guess: fewer than\n{_FEW} recorded"] = self.guesses_
+        if self.intervals_ is not None:
+            legend["interval"] = self.intervals_
         self.truth_ = None
         if self.truth is not None:
             self.truth_ = ax.scatter(self.truth[shown], at, s=55, marker="|", color=red, linewidths=2.4, zorder=4)

@@ -9,7 +9,7 @@ import pandas as pd
 from sylvan._messages import shorten
 from sylvan._validation import check_integer
 from sylvan.measures import MEASURES, measure_name
-from sylvan.plotting.drawing import Display, add_legend, asked, in_order, n_shown, name_ticks, read_truth, tidy
+from sylvan.plotting.drawing import Display, add_legend, asked, calm, in_order, n_shown, name_ticks, read_truth, tidy
 from sylvan.plotting.style import COLOURS, GREY, LINES, PALE
 
 _HAVE_LAYERS = "Scores of layers are in DeepForestClassifier, as all of sylvan.algorithms make, and SiameseDeepForest."
@@ -18,7 +18,7 @@ _HAVE_RULES = "Cascades with augment=Interactions(...), as those of sylvan.imldf
 
 
 class LayerScoreDisplay(Display):
-    """Score of each layer of a cascade, with the last layer that was kept.
+    """Score of each layer of a cascade, with the last layer that was kept; small differences look small.
 
     Options of plot are for `line_`, the out-of-sample scores, as in `Axes.plot`. It also sets `given_line_`, None
     without given data, and `kept_`, the mark of the last kept layer.
@@ -102,7 +102,7 @@ class LayerScoreDisplay(Display):
         greater = known.greater_is_better if self.greater_is_better is None and known else self.greater_is_better
         direction = "" if greater is None else f" ({'greater' if greater else 'smaller'} is better)"
         ax.set_ylabel(measure_name(self.measure) + direction)
-        ax.margins(y=0.12)
+        calm(ax, [*self.scores, *([] if self.given_scores is None else self.given_scores)])
         ax.xaxis.set_major_locator(MaxNLocator(11, integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
         ax.ticklabel_format(axis="y", useOffset=False)
         add_legend(ax, legend)

@@ -93,7 +93,7 @@ def impute(**options: Any) -> None:
     if options["report"]:
         write_page(
             model, table, options["report"], seconds=seconds, data=options["data"], suggestions=listed,
-            recovery=recovery, warnings=doubts,
+            recovery=recovery, warnings=doubts, promise=chosen.promise,
         )  # fmt: skip
     if options["model"]:
         store(model, table, options, options["model"])

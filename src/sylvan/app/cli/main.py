@@ -20,6 +20,7 @@ from sylvan.exceptions import FeatureWarning, NothingImputedWarning, TableError
 _COMMANDS = {
     "impute": ("sylvan.app.cli.impute", "Find labels that are missing in a table, and complete it."),
     "audit": ("sylvan.app.cli.audit", "Draw cells for people to decide. What do their answers say of all others?"),
+    "review": ("sylvan.app.cli.review", "Decide about single cells on a page, and see what that brings."),
     "fit": ("sylvan.app.cli.fit", "Learn from a table and store the model."),
     "predict": ("sylvan.app.cli.predict", "Predict labels of new rows."),
     "evaluate": ("sylvan.app.cli.evaluate", "Measure a model on rows whose labels are known."),
@@ -35,6 +36,7 @@ Examples:
   sylvan demo                                            see what it does
   sylvan impute songs.csv -l 'tag_*' -o completed.csv    which labels are missing?
   sylvan audit songs.csv -l 'tag_*' -n 60 -o audit.csv   how many are missing, how good is a list?
+  sylvan review songs.csv -l 'tag_*'                     decide about single cells in a browser
   sylvan fit songs.csv -l 'tag_*' -o songs.sylvan        learn once,
   sylvan predict songs.sylvan new.csv -o tags.csv        predict often
   sylvan COMMAND --help                                  options, more examples

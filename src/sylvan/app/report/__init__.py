@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from sylvan._messages import many
-from sylvan.app.report import figures, tables
+from sylvan.app.report import figures, listing, tables
 from sylvan.app.report.facts import Findings, Given
 from sylvan.pages.page import Page
 from sylvan.pages.words import NotHere
@@ -24,7 +24,7 @@ __all__ = ["write_report"]
 def write_report(
     model: Any, path: str | os.PathLike[str], *, X: Any = None, Y: Any = None, suggestions: pd.DataFrame | None = None,
     recovery: pd.DataFrame | None = None, scores: Any = None, title: str | None = None,
-    facts: Mapping[Any, Any] | None = None, warnings: Iterable[object] = (),
+    facts: Mapping[Any, Any] | None = None, warnings: Iterable[object] = (), promise: str = "",
 ) -> Path:  # fmt: skip
     """Write the report of a fit as one HTML page that needs nothing else, and return its path.
 
@@ -33,12 +33,15 @@ def write_report(
     model : a fitted DeepForestClassifier; of classes, sections on missing labels are left out
     path : the page; it is replaced in one step
     X, Y : the training data, to describe features and unknown cells; without them the page says what the model knows
-    suggestions : from `model.suggest_labels`; None: what that gives by itself, or the best 50 if that is nothing
+    suggestions : from `model.suggest_labels`; None: what that gives by itself, or the best 50 if that is nothing. A
+        column `written` says which of them are suggested: the others are the next best. Columns `reasons` ("no3 = 4.1
+        (high) +.12; ph = 6.2 (low) -.03") and `similar` are shown, too.
     recovery : from `model.check_recovery`
     scores : dict or DataFrame of measures on test data
     title : heading of the page
     facts : dict of what else a reader should know: names of files, the command, times, versions
     warnings : what a reader must not miss, such as warnings of the fit: put at the top
+    promise : what is known of all suggestions that are written, in a sentence
 
     Examples
     --------
@@ -51,7 +54,8 @@ def write_report(
     ...     write_report(model, f"{folder}/report.html", X=X[:200]).name
     'report.html'
     """
-    found, given = Findings(model), Given(X, Y, suggestions, recovery, scores, facts)
+    found, given = Findings(model), Given(X, Y, suggestions, recovery, scores, facts, promise)
+    found.choose(given.written)
     known = {"found": found, "given": given, "model": model, "draw": partial(figures.picture_of, model)}
     page = Page(title or "Report of a fit", _subtitle(found), Path(__file__).parent / "templates", known)
     for text in [warnings] if isinstance(warnings, str) else warnings:
@@ -80,7 +84,8 @@ _SECTIONS: tuple[tuple[str, str, Callable[..., dict[str, Any]]], ...] = (
     ("Layers", "layers.html", tables.describe_layers),
     ("Labels found missing", "missing.html", tables.describe_missing),
     ("Calibration", "calibration.html", lambda *_: {}),
-    ("Suggestions", "suggestions.html", tables.describe_suggestions),
+    ("Suggestions", "suggestions.html", listing.describe_suggestions),
+    ("What decides labels", "decides.html", listing.describe_deciders),
     ("Check by hiding", "recovery.html", tables.describe_recovery),
     ("Scores on test data", "scores.html", tables.describe_scores),
     ("Rules", "rules.html", tables.describe_rules),

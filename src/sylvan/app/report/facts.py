@@ -45,7 +45,16 @@ class Findings:
         self.table: pd.DataFrame = model.summary().labels
         self.recorded = self.table["recorded"].to_numpy()
         self.suggested = known.suggested.sum(axis=0)
+        self.n_likely = int(self.suggested.sum())  # imputed, or more probably present than not
+        self.chosen = False  # whether somebody chose among them what is suggested
         self.n_missing = int(known.counts.n_missing.sum())  # as c says
+
+    def choose(self, cells: pd.DataFrame | None) -> None:
+        """Take some cells for those that are suggested, such as those that a command writes into a table."""
+        if cells is not None:
+            counts = cells["label"].value_counts()
+            self.suggested = np.array([int(counts.get(name, 0)) for name in self.labels], dtype=np.int64)
+            self.chosen = True
 
     @cached_property
     def frequency(self) -> np.ndarray | None:
@@ -62,6 +71,11 @@ class Findings:
         if self.frequency is None:
             return np.full(len(self.labels), np.nan)
         return np.where(np.isfinite(self.frequency), self.table["expected"].to_numpy(), np.nan)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether estimates of c come with intervals that say more than they do."""
+        return "low" in self.table and bool((self.table["low"] < self.table["high"]).any())
 
     @property
     def guesses(self) -> int:
@@ -85,12 +99,19 @@ class Given:
     recovery: pd.DataFrame | None = None
     scores: Any = None
     facts: Mapping[Any, Any] | None = None
+    promise: str = ""
 
     def __post_init__(self) -> None:
         _check_columns("suggestions", self.suggestions, ("row", "label", "probability"))
         _check_columns("recovery", self.recovery, ("hidden", "recovered", "imputed", "candidates"))
         if self.scores is not None and not isinstance(self.scores, (Mapping, pd.DataFrame, pd.Series)):
             raise TypeError(f"scores must be a dict or a DataFrame of measures, got {type(self.scores).__name__}.")
+
+    @property
+    def written(self) -> pd.DataFrame | None:
+        """The suggestions that go into a table, if the list says which."""
+        listed = self.suggestions
+        return None if listed is None or "written" not in listed else listed[listed["written"].astype(bool)]
 
     @cached_property
     def recovered(self) -> dict[str, Any] | None:

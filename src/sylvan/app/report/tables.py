@@ -10,12 +10,11 @@ import sklearn
 
 import sylvan
 from sylvan._messages import many
-from sylvan.app.report.facts import FEW, TOP, Findings, Given, count_features, unknown_cells
+from sylvan.app.report.facts import FEW, Findings, Given, count_features, unknown_cells
 from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Page, Table, number
 from sylvan.pages.words import brief, direction, fixed, percent, rows_of
 
-_SUGGESTIONS, _BY_LABEL, _BEST_OF_LABEL = 100, 300, 3
 _RULES, _FEATURES = 20, 15
 _LONGEST_RULE, _LONGEST_VALUE = 400, 600
 
@@ -78,7 +77,7 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
     by_layer = [
         [str(found.labels[j]), *((since[:, j] == layer).sum() for layer in layers)]
         for j in np.argsort(-found.suggested, kind="stable")
-        if found.imputes and found.suggested[j]
+        if found.imputes and found.state.imputed[:, j].any()
     ]
     silent = [brief(found.labels[j]) for j in np.flatnonzero(found.recorded == 0)]
     most = [j for j in np.argsort(-found.suggested, kind="stable")[:3] if found.suggested[j]]
@@ -98,41 +97,10 @@ def describe_missing(page: Page, found: Findings, given: Given) -> dict[str, Any
 def _estimate(found: Findings, c: float, j: int) -> Cell:
     """Return c of a label, with its interval if it has one."""
     text = fixed(c, 2)
-    if np.isfinite(c) and "low" in found.table and (found.table["low"] != found.table["high"]).any():
+    if np.isfinite(c) and found.has_intervals:
         low, high = found.table[["low", "high"]].iloc[j]
         text += f" ({fixed(low, 2)} to {fixed(high, 2)})"
     return Cell(text, "number soft" if found.recorded[j] < FEW else "number")
-
-
-def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str, Any]:
-    """List the most probable missing labels, over all and by label."""
-    if found.form.has_many_classes or (given.suggestions is None and not found.n_candidates):
-        return {"frame": pd.DataFrame()}  # the template says why
-    if given.suggestions is not None:
-        frame, source = given.suggestions.sort_values("probability", ascending=False, kind="stable"), "given"
-    elif found.suggested.sum():
-        frame, source = found.model.suggest_labels(), "found"
-    else:
-        frame, source = found.model.suggest_labels(top=TOP), "ranked"
-    layers = "layer" in frame and bool(frame["layer"].notna().any())
-    head = ["Rank", "Row", found.form.noun.capitalize(), "Probability", *(["Layer"] if layers else [])]
-    rows = []
-    for rank, line in enumerate(rows_of(frame.head(_SUGGESTIONS)), start=1):
-        layer = [None if pd.isna(line.layer) else int(line.layer)] if layers else []
-        rows.append([rank, str(line.row), str(line.label), line.probability, *layer])
-    facts = {"frame": frame, "source": source, "layers": layers, "table": Table(head, rows)}
-    return facts | _best_of_labels(frame)
-
-
-def _best_of_labels(frame: pd.DataFrame) -> dict[str, Any]:
-    codes, labels = pd.factorize(frame["label"].to_numpy(dtype=object))  # in order of their best suggestions
-    frame = frame.assign(code=codes)
-    sizes = frame.groupby("code").size()
-    best = frame[frame.groupby("code").cumcount() < _BEST_OF_LABEL]
-    best = best.sort_values("code", kind="stable").head(_BY_LABEL)
-    rows = [[str(line.label), sizes[line.code], str(line.row), line.probability] for line in rows_of(best)]
-    table = Table(["Label", "Suggested in all", "Row", "Probability"], rows)
-    return {"by_label": table, "n_labels": len(labels), "told": best["code"].nunique(), "best": _BEST_OF_LABEL}
 
 
 def describe_recovery(page: Page, found: Findings, given: Given) -> dict[str, Any]:

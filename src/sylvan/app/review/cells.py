@@ -1,0 +1,310 @@
+"""What is shown of a cell: the row's values as people wrote them, its labels, images, and reasons."""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sylvan.app.tables.files import Table
+from sylvan.exceptions import TableError
+
+_LOG = logging.getLogger(__name__)
+_MOST_VALUES, _MOST_SIMILAR_VALUES, _MOST_REASONS, _N_SIMILAR = 60, 6, 5, 3
+_MOST_TEXT, _LONG_TEXT = 5000, 60  # characters of a value that are sent, and those from which on it is a paragraph
+_KEPT = 5000  # rows and cells that are kept ready: what is shown does not grow with the table
+_SAMPLE = 20_000  # rows that say what is high and low in a column
+_LARGEST_IMAGE = 20_000_000
+_IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+
+
+class Column(NamedTuple):
+    """A column that is shown, and the feature that it is, if it is one."""
+
+    name: str
+    feature: int | None
+    weight: float  # columns that matter to the model come first
+
+
+class FrameValues:
+    """Values of a table in memory: features as numbers, categories by their names."""
+
+    def __init__(self, X: Any, names: Sequence[str], categories: dict[str, list[str]] | None = None) -> None:
+        self.X, self.names, self.categories = X, list(names), categories or {}
+
+    def read(self, rows: Iterable[int]) -> dict[int, list[str]]:
+        """Return the values of some rows, by their positions."""
+        rows = list(rows)
+        part = self.X.iloc[rows].to_numpy(dtype=object) if hasattr(self.X, "iloc") else self.X[rows]
+        part = part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=object)
+        return {row: [self._text(*each) for each in zip(self.names, values)] for row, values in zip(rows, part)}
+
+    def _text(self, name: str, value: Any) -> str:
+        if pd.isna(value):
+            return ""
+        if name in self.categories and 0 <= value < len(self.categories[name]):
+            return self.categories[name][int(value)]
+        return f"{value:.6g}" if isinstance(value, (int, float, np.number)) else str(value)
+
+
+class FileValues:
+    """Values of a file, columns that were left out too, as they are written there; one pass over it for many rows."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self.table, self.names = table, list(names)
+
+    def read(self, rows: Iterable[int]) -> dict[int, list[str]]:
+        """Return the values of some rows, by their positions."""
+        if self.table.changed():
+            raise TableError(f"{self.table.path} was changed since it was read.")
+        wanted, first = np.unique(list(rows)), 0
+        found: dict[int, list[str]] = {}
+        for frame in self.table.chunks(20_000, self.names, raw=True):
+            here = wanted[(wanted >= first) & (wanted < first + len(frame))]
+            part = frame.iloc[here - first].astype(object).where(lambda values: values.notna(), "")
+            found |= {int(row): list(map(str, values)) for row, values in zip(here, part[self.names].to_numpy())}
+            first += len(frame)
+        return found
+
+
+class Images:
+    """Pictures in a folder, and nothing else: no other file, no way out of it."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = None if folder is None else folder.resolve(strict=True)
+
+    def find(self, name: str) -> Path | None:
+        """Return the picture that a cell of a table names."""
+        if self.folder is None or not name or Path(name).suffix.lower() not in _IMAGES:
+            return None
+        try:
+            path = (self.folder / name).resolve(strict=True)
+            return path if path.is_relative_to(self.folder) and path.is_file() else None
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+    def read(self, name: str) -> tuple[bytes, str] | None:
+        """Return bytes and type of a picture; nothing of a file that is not what its name says, or too large."""
+        path = self.find(name)
+        if path is None:
+            return None
+        try:
+            with path.open("rb") as file:
+                data = file.read(_LARGEST_IMAGE + 1)
+        except OSError:
+            return None
+        kind = _IMAGES.get(path.suffix.lower())
+        return (data, kind) if kind and kind == _kind_of(data) and len(data) <= _LARGEST_IMAGE else None
+
+
+def _kind_of(data: bytes) -> str:
+    starts = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF87a": "image/gif"}
+    starts[b"GIF89a"] = "image/gif"
+    webp = "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+    return next((kind for start, kind in starts.items() if data.startswith(start)), webp)
+
+
+class _Kept(OrderedDict[Any, Any]):
+    """The last so many values."""
+
+    def keep(self, values: dict[Any, Any]) -> None:
+        self.update(values)
+        while len(self) > _KEPT:
+            self.popitem(last=False)
+
+
+class Viewer:
+    """Makes what the page shows of a cell; `prepare` does beforehand what takes long.
+
+    Parameters
+    ----------
+    model : fitted model, or None: then there are no reasons
+    rows, labels : names
+    X : features of the fit, or None
+    features : their names
+    values : FrameValues or FileValues, or None
+    images : where pictures are
+    ids : name of the column of row names, which may name pictures
+    """
+
+    def __init__(
+        self, model: Any, rows: pd.Index, labels: Sequence[Any], X: Any = None, features: Sequence[str] = (),
+        values: Any = None, images: Path | None = None, categories: dict[str, list[str]] | None = None,
+    ) -> None:  # fmt: skip
+        self.rows, self.labels, self.images = rows, list(labels), Images(images)
+        self.quick = None if X is None else FrameValues(X, features, categories)
+        self.values = self.quick if values is None else values
+        names = [] if self.values is None else self.values.names
+        at = {str(name): place for place, name in enumerate(features)}
+        self.columns = [Column(name, at.get(name), 0.0) for name in names]
+        self.low, self.high = _bounds(X, len(features))
+        self._rows, self._reasons = _Kept(), _Kept()
+        self._lock = threading.Lock()
+        self.use(model)
+
+    def use(self, model: Any) -> None:
+        """Take reasons from this model from now on."""
+        self.model = model
+        weights = getattr(model, "feature_importances_", None)
+        self.columns = [
+            column._replace(weight=0.0 if weights is None or column.feature is None else float(weights[column.feature]))
+            for column in self.columns
+        ]
+        with self._lock:
+            self._reasons.clear()
+
+    @property
+    def explains(self) -> bool:
+        """Whether there will be reasons."""
+        return callable(getattr(self.model, "explain_cells", None))
+
+    # -- beforehand --------------------------------------------------------------------------------------------------
+
+    def lacks(self, cells: Iterable[int], reasons: bool) -> list[int]:
+        """Return the cells of which something is not ready yet."""
+        n, explained = len(self.labels), self._reasons if reasons and self.explains else None
+        return [
+            cell for cell in cells
+            if (self.values is not None and cell // n not in self._rows)
+            or (explained is not None and cell not in explained)
+        ]  # fmt: skip
+
+    def prepare(self, cells: Sequence[int], reasons: bool) -> None:
+        """Read the values of rows, and explain cells if wanted; takes seconds, in a thread of its own."""
+        n = len(self.labels)
+        self._read({cell // n for cell in cells})
+        cells = [cell for cell in cells if cell not in self._reasons]
+        model = self.model
+        if not (reasons and self.explains and cells):
+            return
+        rows, labels = [self.rows[cell // n] for cell in cells], [self.labels[cell % n] for cell in cells]
+        try:
+            found = model.explain_cells(rows=rows, labels=labels, similar=_N_SIMILAR)
+        except Exception:
+            _LOG.warning("Reasons could not be found; none are shown", exc_info=True)
+            self.model = None
+            return
+        similar = found.similar or [[] for _ in cells]
+        at = {row: place for place, row in enumerate(self.rows)} if any(similar) else {}
+        same = [[(at[each.row], float(each.share)) for each in some if each.row in at] for some in similar]
+        self._read({row for some in same for row, _ in some})
+        facts = zip(found.top(_MOST_REASONS), np.asarray(found.base_present).tolist(), same)
+        with self._lock:
+            if self.model is model:
+                self._reasons.keep(dict(zip(cells, facts)))
+
+    def _read(self, rows: set[int]) -> None:
+        wanted = rows - self._rows.keys()
+        if not wanted or self.values is None:
+            return
+        try:
+            found = self.values.read(wanted)
+        except (TableError, OSError):  # the file is gone, or another one: what is in memory is shown
+            found = {row: self._in_memory(row) for row in wanted}
+        with self._lock:
+            self._rows.keep(found)
+
+    def _in_memory(self, row: int) -> list[str]:
+        texts = {} if self.quick is None else dict(zip(self.quick.names, self.quick.read([row])[row]))
+        return [texts.get(column.name, "") for column in self.columns]
+
+    def table(self, rows: np.ndarray) -> pd.DataFrame:
+        """Return the values of some rows."""
+        texts = {} if self.values is None else self.values.read(rows.tolist())
+        names = [column.name for column in self.columns]
+        return pd.DataFrame([texts[row] for row in rows.tolist()] if texts else None, columns=pd.Index(names))
+
+    # -- what is shown -----------------------------------------------------------------------------------------------
+
+    def show(self, cell: int, probability: float | None) -> dict[str, Any]:
+        """Return what is known of a cell; without a probability, nothing that the model thinks of it."""
+        row, label = divmod(cell, len(self.labels))
+        hidden = probability is None
+        with self._lock:
+            texts, said = self._rows.get(row), None if hidden else self._reasons.get(cell)
+        pending = bool(self.lacks([cell], not hidden))
+        names = [column.name for column in self.columns]
+        if texts is None and self.quick is not None:  # until the file is read
+            texts = self._in_memory(row)
+        by_name = dict(zip(names, texts or []))
+        reasons = None if said is None else [self._reason(each, by_name) for each in said[0]]
+        share = {} if reasons is None else {each["name"]: each["contribution"] for each in reasons}
+        values = [] if texts is None else self._values(row, texts, share)
+        shown: dict[str, Any] = {
+            "cell": f"{row}.{label}", "row": str(self.rows[row]), "label": str(self.labels[label]),
+            "probability": probability, "base": None, "values": values[:_MOST_VALUES],
+            "more_values": max(len(values) - _MOST_VALUES, 0), "reasons": reasons, "rest": None, "similar": None,
+            "pending": pending,
+        }  # fmt: skip
+        if said is not None and probability is not None:
+            shown |= {"base": said[1], "rest": probability - said[1] - sum(share.values())}
+            shown["similar"] = [self._similar(each, names, shown["values"]) for each in said[2]]
+        elif not hidden and not self.explains:
+            shown |= {"reasons": [], "similar": []}
+        return shown
+
+    def _values(self, row: int, texts: Sequence[str], share: dict[str, float]) -> list[dict[str, Any]]:
+        found = []
+        for at, (column, text) in enumerate(zip(self.columns, texts)):
+            is_image = self.images.find(text) is not None
+            kind = "image" if is_image else "text" if len(text) > _LONG_TEXT or "\n" in text else "value"
+            level = "" if column.feature is None else self._level(row, column.feature)
+            place = (kind != "image", column.feature is not None, -abs(share.get(column.name, 0.0)), -column.weight, at)
+            found.append((place, {
+                "name": column.name, "value": text[:_MOST_TEXT] + "…" * (len(text) > _MOST_TEXT), "level": level,
+                "contribution": share.get(column.name), "kind": kind, "url": f"/image/{at}/{row}" if is_image else None,
+            }))  # fmt: skip
+        return [value for _, value in sorted(found, key=lambda one: one[0])]
+
+    def _level(self, row: int, feature: int) -> str:
+        if self.quick is None or not len(self.low) or self.quick.names[feature] in self.quick.categories:
+            return ""
+        X = self.quick.X
+        value = X.iat[row, feature] if hasattr(X, "iat") else X[row, feature]
+        try:
+            return "high" if value > self.high[feature] else "low" if value < self.low[feature] else ""
+        except TypeError:
+            return ""
+
+    def _reason(self, reason: Any, by_name: dict[str, str]) -> dict[str, Any]:
+        text = by_name.get(str(reason.feature)) or ("" if pd.isna(reason.value) else f"{reason.value:.6g}")
+        level = reason.level if reason.level in ("high", "low") else ""
+        name = str(reason.feature)
+        return {"name": name, "value": text, "level": level, "contribution": float(reason.contribution)}
+
+    def _similar(self, similar: tuple[int, float], names: list[str], like: list[dict[str, Any]]) -> dict[str, Any]:
+        row, share = similar
+        texts = self._rows.get(row) or [""] * len(names)
+        first = [names.index(value["name"]) for value in like[:_MOST_SIMILAR_VALUES]]
+        by_place = {value["name"]: value for value in self._values(row, texts, {})}
+        return {"row": str(self.rows[row]), "share": share, "values": [by_place[names[at]] for at in first]}
+
+    def picture(self, column: int, row: int) -> tuple[bytes, str] | None:
+        """Return the picture that a cell of the table names."""
+        if not (0 <= column < len(self.columns) and 0 <= row < len(self.rows)):
+            return None
+        self._read({row})
+        texts = self._rows.get(row)
+        return None if texts is None else self.images.read(texts[column])
+
+
+def _bounds(X: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return from where on values are low, and high: below and above nine tenths of a column."""
+    none = np.empty(0), np.empty(0)
+    if X is None or hasattr(X, "toarray"):
+        return none
+    step = max(len(X) // _SAMPLE, 1)
+    part = X.iloc[::step] if hasattr(X, "iloc") else X[::step]
+    try:
+        part = np.asarray(part, dtype=float)
+    except (TypeError, ValueError):
+        return none
+    known = np.isfinite(part).any(axis=0)
+    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
+    if known.any():
+        low[known], high[known] = np.nanquantile(part[:, known], [0.1, 0.9], axis=0)
+    return low, high

@@ -1,0 +1,531 @@
+// The page is a function of the state that the server sends. All requests go one after the other, so a key that is
+// pressed while a decision is being stored waits for its turn: none is lost, and the next cell is shown when the
+// decision before is on the disk. Text of users is only ever put in as text.
+
+const $ = (id) => document.getElementById(id);
+const SAID = { confirmed: "yes", rejected: "no", unsure: "cannot tell" };
+const MARK = { confirmed: "✓", rejected: "✗", unsure: "?" };
+const FILES = {
+  "certificate.txt": "what is promised, in sentences",
+  "report.html": "a short report that can be sent on",
+  "decisions.csv": "all decisions, merged",
+  table: "the table, with what is confirmed and what the list adds",
+};
+const LIKELY = [
+  [0.95, "almost certainly present"], [0.75, "probably present"], [0.55, "rather present than not"],
+  [0.45, "as likely as not"], [0.25, "rather absent"], [0.05, "probably absent"], [0, "almost certainly absent"],
+];
+const FIRST_VALUES = 12;
+
+let state = null; // what the server said last
+let order = readOrder();
+let trouble = null; // why the server cannot be reached now: "network" or "expired"
+let era = 0; // keys pressed before a surprise are not meant for the cell that it shows
+let turn = Promise.resolve();
+let waiting = 0; // requests under way or in line
+let asked = 0; // times in a row that we have asked for what is not there yet
+let timer = null;
+let wake = () => {};
+let finished = false; // whether the page shows what was written
+const drawn = {}; // what parts of the page show, to leave alone what has not changed
+
+// -- small helpers ---------------------------------------------------------------------------------------------------
+
+const whole = (number) => Math.round(number).toLocaleString("en");
+const many = (n, one, more) => `${whole(n)} ${Math.round(n) === 1 ? one : more}`;
+const known = (number) => typeof number === "number" && Number.isFinite(number);
+const announce = (text) => { $("live").textContent = text; };
+const tell = (text) => show("notice", text ?? "");
+
+function percent(share) {
+  if (share > 0 && share < 0.005) return "under 1 %";
+  return share < 1 && share > 0.995 ? "over 99 %" : `${Math.round(100 * share)} %`;
+}
+
+function el(tag, props = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+function svg(tag, props, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(props)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+function show(id, ...parts) {
+  $(id).replaceChildren(...parts);
+  $(id).hidden = parts.join("") === "";
+}
+
+/** Whether a part of the page has to be drawn anew. */
+function changed(part, ...facts) {
+  const before = drawn[part];
+  drawn[part] = JSON.stringify(facts);
+  return drawn[part] !== before;
+}
+
+/** Keep something in this tab, also if it is loaded again; private windows may refuse. */
+function remember(key, value) {
+  try { sessionStorage.setItem(key, JSON.stringify(value)); } catch { /* it is lost with the page */ }
+}
+
+function recall(key) {
+  try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; }
+}
+
+// -- the server ------------------------------------------------------------------------------------------------------
+
+function readOrder() {
+  const said = new URLSearchParams(location.hash.slice(1));
+  const number = (name) => (/^\d+$/.test(said.get(name) ?? "") ? Number(said.get(name)) : null);
+  return { by: said.get("by") === "probability" ? "probability" : "value", label: number("label"), row: number("row") };
+}
+
+const query = () => String(new URLSearchParams(Object.entries(order).filter(([, value]) => value !== null)));
+
+/** One request. Throws "network" or "expired"; anything else is an answer. */
+async function request(path, body) {
+  const how = { cache: "no-store", credentials: "same-origin" };
+  if (body !== null) {
+    how.method = "POST";
+    how.headers = { "Content-Type": "application/json" };
+    how.body = JSON.stringify({ ...body, order });
+  }
+  let response, answer;
+  try {
+    // Writing a large table takes its time; anything else is answered at once.
+    how.signal = AbortSignal.timeout(path === "/api/finish" ? 3_600_000 : 30_000);
+    response = await fetch(path, how);
+    answer = await response.json();
+  } catch {
+    answer = null;
+  }
+  if (response?.status === 401 || response?.status === 403) throw "expired";
+  if (answer === null) throw "network";
+  return { status: response.status, answer };
+}
+
+/** Ask until there is an answer. A request that is sent twice has the same id, so that it counts once. */
+async function insist(path, body = null) {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const found = await request(path, body);
+      if (trouble !== null) announce("The server answers again.");
+      drawTrouble(null);
+      return { ...found, again: attempt > 0 };
+    } catch (why) {
+      if (why !== "network" && why !== "expired") throw why;
+      drawTrouble(why, body);
+      await new Promise((resume) => { wake = resume; setTimeout(resume, Math.min(1000 * 2 ** attempt, 5000)); });
+    }
+  }
+}
+
+function inTurn(task) {
+  const mine = era;
+  waiting += 1;
+  clearTimeout(timer);
+  $("cell").setAttribute("aria-busy", "true");
+  turn = turn.then(() => (mine === era ? task() : null)).catch((problem) => {
+    console.error(problem);
+    tell(`Something went wrong on this page (${problem}). What was decided is stored; load the page again.`);
+  }).finally(() => {
+    waiting -= 1;
+    $("cell").setAttribute("aria-busy", String(waiting > 0));
+    later();
+  });
+}
+
+/** Store what somebody said of a cell. It is kept in this tab until the server has it. */
+async function store(path, body, again = false) {
+  remember("unsent", { path, body, file: state.file, title: state.title });
+  const found = await insist(path, body);
+  remember("unsent", null);
+  const now = found.answer.cell;
+  const done = now?.cell === body.cell && now.decision === (body.decision ?? null);
+  if (found.status === 409 && (again || found.again) && done) {
+    // It was stored, and only the answer was lost.
+    await (path === "/api/withdraw" ? accept({ status: 200, answer: { ...found.answer, notice: null } }) : goOn());
+  } else {
+    accept(found, body.decision ? `“${SAID[body.decision]}” was not stored. ` : "Nothing was undone. ");
+  }
+}
+
+function accept({ status, answer }, failed = "") {
+  asked = 0;
+  if (status !== 200) era += 1;
+  if (status === 200 || (status === 409 && "file" in answer)) draw(answer);
+  if (status === 200) tell(answer.notice);
+  else tell(failed + (answer.notice ?? answer.error ?? `The server answered ${status}.`));
+}
+
+const refresh = async () => accept(await insist(`/api/state?${query()}`));
+const goOn = () => post("/api/show", { cell: null });
+const post = async (path, body = {}) => accept(await insist(path, { ...body, id: crypto.randomUUID() }));
+
+/** Ask again for what is on its way: reasons, counts, a fit. A cell is never exchanged under somebody's eyes. */
+async function poll() {
+  const { cell, phase } = state;
+  const { status, answer } = await insist(`/api/state?${query()}`);
+  if (status === 200) draw(cell === null || answer.cell?.cell === cell.cell ? answer : { ...answer, cell, phase });
+}
+
+function later() {
+  clearTimeout(timer);
+  if (waiting > 0 || state === null || document.hidden) return;
+  const { cell, phase, bar, refit } = state;
+  const unready = cell === null ? phase !== "done" : cell.pending;
+  if (!(unready || bar.counting || refit.state === "running")) return;
+  timer = setTimeout(() => inTurn(poll), Math.min(1000 * 1.5 ** asked, 15_000));
+  asked += 1;
+}
+
+// -- what people do --------------------------------------------------------------------------------------------------
+
+/** Keys are not taken while nothing is answered: the cell that they would be about has not been shown. */
+function ready() {
+  if (trouble !== null) announce("The server does not answer; this key was not taken.");
+  return trouble === null && state !== null && !finished;
+}
+
+function decide(decision) {
+  const id = crypto.randomUUID();
+  if (ready()) inTurn(async () => {
+    const { cell } = state;
+    if (cell !== null) await store("/api/decide", { cell: cell.cell, decision, id, was: cell.decision });
+  });
+}
+
+function undo() {
+  const id = crypto.randomUUID();
+  if (ready()) inTurn(async () => {
+    const [last] = state.recent;
+    if (last === undefined) tell("There is nothing to undo.");
+    else await store("/api/withdraw", { cell: last.cell, id, was: last.decision });
+  });
+}
+
+function showAgain(cell) {
+  if (trouble === null) inTurn(async () => {
+    finished = false;
+    await post("/api/show", { cell });
+    $("cell").focus();
+  });
+}
+
+function setOrder(change) {
+  order = { ...order, ...change };
+  history.pushState(null, "", `#${query()}`);
+  inTurn(refresh);
+}
+
+async function finish() {
+  $("finish-note").textContent = "Writing …";
+  const found = await insist("/api/finish", { id: crypto.randomUUID() });
+  finished = found.status === 200;
+  accept(found);
+  drawNext();
+  if (finished) { $("cell").focus({ preventScroll: true }); scrollTo(0, 0); }
+}
+
+function drawMore() {
+  if (!$("n").reportValidity()) return;
+  const precision = $("precision").value === "" ? null : Number($("precision").value);
+  if (order.label !== null || order.row !== null) history.pushState(null, "", `#by=${order.by}`);
+  order = readOrder(); // cells of an audit are of all rows and labels
+  inTurn(() => post("/api/audit", { n: Number($("n").value), precision }));
+  $("draw").open = false;
+}
+
+const ACTIONS = {
+  yes: () => decide("confirmed"), no: () => decide("rejected"), unsure: () => decide("unsure"), undo,
+  leave: () => { if (ready() && state.cell?.decision != null) inTurn(goOn); },
+  again: () => wake(), audit: drawMore, refit: () => inTurn(() => post("/api/refit")), finish: () => inTurn(finish),
+  help: () => $("keys").showModal(), close: () => $("keys").close(),
+  "go-on": () => { finished = false; inTurn(refresh); }, all: () => setOrder({ label: null, row: null }),
+  "one-row": () => setOrder({ row: order.row === null ? Number(state.cell.cell.split(".")[0]) : null }),
+};
+for (const [id, action] of Object.entries(ACTIONS)) {
+  $(id).addEventListener("click", (event) => {
+    action();
+    // A pointer leaves the focus on its button, where the next space would press it again.
+    if (event.detail > 0 && event.currentTarget.closest("#buttons")) $("cell").focus({ preventScroll: true });
+  });
+}
+$("by").addEventListener("change", () => setOrder({ by: $("by").value }));
+$("label").addEventListener("change", () => {
+  setOrder({ label: $("label").value === "" ? null : Number($("label").value) });
+});
+$("use-keys").checked = recall("keys") ?? true;
+$("use-keys").addEventListener("change", () => remember("keys", $("use-keys").checked));
+
+const KEYS = { a: "yes", x: "no", " ": "unsure", Backspace: "undo", Escape: "leave", "?": "help" };
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || $("keys").open) return;
+  const at = event.target instanceof Element ? event.target : document.body;
+  // A space on a button presses the button, and fields take what is typed.
+  if (at.closest("input, select, textarea") || (event.key === " " && at.closest("button, summary, a"))) return;
+  // Alphabets without a and x have others at their places.
+  const letter = event.key > "\x7f" ? event.code.slice(3) : event.key;
+  const key = letter.length === 1 ? letter.toLowerCase() : letter;
+  if (!(key in KEYS) || (KEYS[key] !== "help" && !$("use-keys").checked)) return;
+  event.preventDefault();
+  if (!event.repeat) ACTIONS[KEYS[key]](); // a key that is held down says one thing
+});
+
+addEventListener("popstate", () => { order = readOrder(); inTurn(refresh); });
+addEventListener("pageshow", (event) => { if (event.persisted) inTurn(refresh); });
+addEventListener("online", () => wake());
+addEventListener("beforeunload", (event) => { if (trouble !== null && recall("unsent")) event.preventDefault(); });
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  wake();
+  // Another tab may have decided the cell meanwhile; one that is being changed stays.
+  if (state !== null && waiting === 0 && !finished && state.cell?.decision == null) inTurn(refresh);
+});
+
+// -- what is shown ---------------------------------------------------------------------------------------------------
+
+function drawTrouble(why, body = null) {
+  trouble = why;
+  $("trouble").hidden = why === null;
+  for (const button of $("buttons").children) button.setAttribute("aria-disabled", String(why !== null));
+  if (why === null) return;
+  const reason = why === "expired"
+    ? "The link of this page has expired, since sylvan review was started again. Open its new link in any tab."
+    : "The server does not answer. If sylvan review has ended, start it again.";
+  const kept = body?.decision ? ` “${SAID[body.decision]}” is not stored yet; it is kept here and will be sent.` : "";
+  const safe = ` What was decided before is safe${state ? ` in ${state.file}` : ""}.`;
+  if ($("trouble-text").textContent !== reason + kept + safe) $("trouble-text").textContent = reason + kept + safe;
+}
+
+function draw(next) {
+  const before = state?.cell ?? null;
+  const focus = document.activeElement;
+  state = next;
+  $("title").textContent = state.title;
+  $("who").textContent = `${many(state.n_rows, "row", "rows")} · ${state.user} · ${state.file}`;
+  drawBar(state.bar, state.audit);
+  drawCell(state.cell, before);
+  drawRecent(state.recent);
+  drawOrder();
+  drawNext();
+  if (focus !== document.body && !focus?.checkVisibility()) $("cell").focus({ preventScroll: true });
+}
+
+function drawBar(bar, audit) {
+  if (!changed("bar", bar, audit)) return;
+  const note = (...texts) => el("span", { className: "note" }, ...texts.filter(Boolean).map((text) => ` ${text}`));
+  const range = known(bar.low) && known(bar.high) ? ` (${whole(bar.low)} to ${whole(bar.high)})` : "";
+  const missing = known(bar.missing) ? many(bar.missing, "label", "labels") : "unknown how many labels";
+  const word = known(bar.missing) && !bar.audited ? "by the model's word" : "";
+  show("missing", el("b", {}, `${missing} missing${range}`), note(word, bar.counting ? "being counted …" : ""));
+  const counts = `${whole(bar.confirmed)} yes · ${whole(bar.rejected)} no · ${whole(bar.unsure)} cannot tell`;
+  show("decided", el("b", {}, `${whole(bar.decided)} decided`), note(counts));
+  $("answered").hidden = audit.planned === 0;
+  $("answered").max = Math.max(audit.planned, 1);
+  $("answered").value = audit.answered;
+  show("progress", audit.planned ? `${whole(audit.answered)} of ${whole(audit.planned)} audit cells answered` : "");
+  const certified = bar.certified ? `${many(bar.certified, "cell", "cells")} certified` : "No certified list yet";
+  show("certified", el("b", {}, certified));
+  show("promise", bar.note ?? "");
+  $("interval").hidden = $("scale").hidden = range === "";
+  if (range !== "") drawInterval(bar);
+}
+
+/** The interval on a scale that jumps seldom. The first one stays in pale, to show how far it has shrunk. */
+function drawInterval(bar) {
+  const key = `first ${state.file}`;
+  const first = bar.audited ? recall(key) ?? [bar.low, bar.high] : null;
+  if (first) remember(key, first);
+  const end = Math.max(bar.high, first?.[1] ?? 0, 10);
+  const power = 10 ** Math.floor(Math.log10(end));
+  const most = [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= end) * power;
+  const box = (name, low, high, y) => svg("rect", {
+    class: name, x: (1000 * low) / most, width: Math.max((1000 * (high - low)) / most, 4), y, height: 26 - 2 * y,
+  });
+  const parts = [box("axis", 0, most, 12), box(bar.audited ? "range" : "word", bar.low, bar.high, 7)];
+  if (first) parts.splice(1, 0, box("pale", ...first, 4));
+  if (known(bar.missing)) parts.push(box("middle", bar.missing, bar.missing, 2));
+  $("interval").replaceChildren(...parts);
+  $("most").textContent = whole(most);
+}
+
+const instead = () => (finished ? "finished" : state.phase === "done" ? "done" : "preparing");
+
+function drawCell(cell, before) {
+  const there = cell !== null && !finished;
+  for (const id of ["buttons", "evidence", "row", "kind"]) $(id).hidden = !there;
+  for (const id of ["finished", "done", "preparing"]) $(id).hidden = there || id !== instead();
+  $("leave").hidden = !there || cell.decision === null;
+  if (!changed("cell", cell, order.by, there || [finished, state.phase, order])) return;
+  if (!there) return drawNothing();
+  const audited = cell.how === "audited";
+  $("kind").className = audited ? "audit" : "note";
+  $("kind").textContent = audited ? "Audit: drawn at random, so the probability is hidden"
+    : `Queue: the cells that ${order.by === "value" ? "tell most" : "are most probable"} come first`;
+  $("question").replaceChildren("Is this row ", el("mark", {}, cell.label), "?");
+  $("row").replaceChildren("Row ", el("b", {}, cell.row));
+  const likely = known(cell.probability) ? LIKELY.find(([least]) => cell.probability >= least)[1] : "";
+  show("chance", likely && el("b", {}, percent(cell.probability)), likely && ` ${likely}`);
+  const said = cell.decision ? `So far: ${SAID[cell.decision]}. Another answer changes it.` : "";
+  show("said", said);
+  drawLabels(cell.labels);
+  drawValues(cell);
+  drawReasons(cell);
+  drawSimilar(cell);
+  $("cell").dataset.cell = cell.cell;
+  document.title = `${cell.label}? ${cell.row} · ${state.title}`;
+  if (before?.cell === cell.cell && before.decision === cell.decision) return; // only its reasons came
+  $("cell").classList.toggle("even"); // starts the animation anew
+  if ($("question").getBoundingClientRect().top < 0) $("cell").scrollIntoView({ block: "start" });
+  const chance = likely && `${percent(cell.probability)}, ${likely}.`;
+  announce(`Is this row ${cell.label}? Row ${cell.row}. ${audited ? "Audit, the probability is hidden." : chance} ${said}`);
+}
+
+/** What is shown when there is no cell to decide: what was written, nothing left, or not ready yet. */
+function drawNothing() {
+  const limited = order.label !== null || order.row !== null;
+  const done = limited ? "No cell is left here" : "No cell is left";
+  const titles = { finished: "Finished", done, preparing: "One moment …" };
+  delete $("cell").dataset.cell;
+  show("chance");
+  show("said");
+  $("all").hidden = !limited;
+  if (finished) {
+    $("folder").textContent = state.finished.folder;
+    const entries = state.finished.files.map((name) => [el("dt", {}, name), el("dd", {}, FILES[name] ?? FILES.table)]);
+    $("files").replaceChildren(...entries.flat());
+  }
+  $("question").textContent = titles[instead()];
+  document.title = `${titles[instead()]} · ${state.title}`;
+  announce(`${titles[instead()]}. ${$(instead()).textContent}`);
+}
+
+function drawLabels(labels) {
+  const tag = (word) => (name) => el("span", { className: `tag ${word}` }, name);
+  const given = ["recorded", "confirmed", "rejected"].filter((word) => labels[word].length > 0);
+  const list = (word) => el("div", {}, el("dt", {}, word), el("dd", {}, ...labels[word].map(tag(word))));
+  $("others").replaceChildren(...given.map(list));
+  $("labels").hidden = given.length === 0;
+}
+
+function level(word) {
+  const arrow = { high: "▲ high", low: "▼ low", missing: "missing" }[word];
+  return arrow ? el("span", { className: "level" }, arrow) : null;
+}
+
+function drawValues(cell) {
+  const told = new Set((cell.reasons ?? []).map((reason) => reason.name));
+  const plain = cell.values.filter((value) => value.kind === "value" && !told.has(value.name));
+  const content = (value) => {
+    const alt = `${value.name} of row ${cell.row}`;
+    if (value.kind === "image" && value.url) return el("img", { src: value.url, alt });
+    // What has to be scrolled must be reached by the keyboard.
+    const long = value.value.length > 400 ? { tabIndex: 0, role: "region", "aria-label": value.name } : {};
+    return el("div", { className: "words", ...long }, value.value);
+  };
+  const large = cell.values.filter((value) => value.kind !== "value");
+  const figure = (value) => el("figure", {}, el("figcaption", {}, value.name), content(value));
+  $("shown").replaceChildren(...large.map(figure));
+  const entry = (value) => el("div", {}, el("dt", {}, value.name), el("dd", {}, value.value || "–", level(value.level)));
+  const cut = plain.length > FIRST_VALUES + 3 ? FIRST_VALUES : plain.length;
+  $("first").replaceChildren(...plain.slice(0, cut).map(entry));
+  $("rest").replaceChildren(...plain.slice(cut).map(entry));
+  if (cell.more_values) $("rest").append(el("p", { className: "note" }, `${whole(cell.more_values)} more are not shown.`));
+  $("values").hidden = cell.values.length > 0 && plain.length === 0;
+  const title = told.size ? "Other values of the row" : "Values of the row";
+  $("values-title").textContent = cell.pending && !cell.values.length ? `${title} are being read …` : title;
+  $("more").hidden = cut === plain.length;
+  $("more-title").textContent = many(plain.length - cut, "more value", "more values");
+}
+
+function drawReasons({ how, reasons, base, rest }) {
+  $("why").hidden = how === "audited" || reasons?.length === 0;
+  const all = [...(reasons ?? [])];
+  if (all.length && known(rest)) all.push({ name: "everything else", value: "", level: "", contribution: rest });
+  const most = Math.max(...all.map((reason) => Math.abs(reason.contribution)), 0.01);
+  const end = all.reduce((sum, reason) => sum + reason.contribution, base);
+  const way = known(base) ? ` from ${percent(base)}, the share of all rows, to ${percent(end)}` : "";
+  const wait = "The reasons are being worked out; you need not wait for them.";
+  $("why-note").textContent = reasons === null ? wait : `Percentage points${way}.`;
+  $("sides").hidden = all.length === 0;
+  $("reasons").replaceChildren(...all.map(({ name, value, level: word, contribution }) => {
+    const side = contribution > 0 ? "for" : "against";
+    const width = (98 * Math.abs(contribution)) / most;
+    const points = (100 * Math.abs(contribution)).toFixed(Math.abs(contribution) < 0.0095 ? 1 : 0);
+    const bar = svg("svg", { viewBox: "0 0 200 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+      svg("rect", { class: side, x: side === "for" ? 100 : 100 - width, width, y: 1, height: 10 }),
+      svg("rect", { class: "axis", x: 99.5, width: 1, y: 0, height: 12 }));
+    return el("li", {},
+      el("span", {}, `${name} `, el("b", {}, value), level(word)), bar,
+      el("span", { className: "points" }, ` ${side === "for" ? "+" : "−"}${points}`,
+        el("span", { className: "unseen" }, ` points ${side}`)));
+  }));
+}
+
+function drawSimilar(cell) {
+  const similar = cell.similar ?? [];
+  $("similar").hidden = similar.length === 0;
+  if (!similar.length) return;
+  $("similar-title").replaceChildren("Similar rows that have ", el("b", {}, cell.label), " recorded");
+  const names = similar[0].values.map((value) => value.name);
+  const here = new Map([...cell.values, ...(cell.reasons ?? [])].map((value) => [value.name, value]));
+  const line = (head, share, values) => el("tr", {}, el("th", { scope: "row" }, head),
+    ...values.map((value) => el("td", {}, value?.value || "–")), el("td", { className: "number" }, share));
+  const heads = ["row", ...names, "leaves shared"].map((name) => el("th", { scope: "col" }, name));
+  $("rows").replaceChildren(el("thead", {}, el("tr", {}, ...heads)), el("tbody", {},
+    line("this row", "", names.map((name) => here.get(name))),
+    ...similar.map((row) => line(row.row, percent(row.share), row.values))));
+}
+
+function drawRecent(recent) {
+  if (!changed("recent", recent)) return;
+  $("none").hidden = recent.length > 0;
+  $("recent").replaceChildren(...recent.map(({ cell, row, label, decision, how }) => el("li", {}, el("button",
+    { type: "button", onclick: () => showAgain(cell) },
+    el("span", { className: `mark ${decision}`, "aria-hidden": "true" }, MARK[decision] ?? ""),
+    el("span", {}, el("b", {}, label), ` ${row}`, el("br"),
+      el("small", {}, `${SAID[decision] ?? decision}${how === "audited" ? " · audit" : ""}`)),
+    el("span", { className: "change" }, "change")))));
+}
+
+function drawOrder() {
+  $("order").hidden = state.phase === "audit";
+  if (changed("label names", state.labels)) {
+    const options = state.labels.map((name, at) => el("option", { value: String(at) }, String(name)));
+    $("label").replaceChildren(el("option", { value: "" }, "all labels"), ...options);
+  }
+  $("by").value = order.by;
+  $("label").value = order.label === null ? "" : String(order.label);
+  $("one-row").setAttribute("aria-pressed", String(order.row !== null));
+  $("one-row").disabled = order.row === null && state.cell === null;
+}
+
+function drawNext() {
+  const running = state.refit.state === "running";
+  $("fitting").hidden = !running;
+  $("refit").disabled = running || (state.refit.state === "idle" && state.refit.message !== ""); // which says why
+  show("refit-note", state.refit.message || (running ? "Fitting again; you can go on meanwhile." : ""));
+  $("refit-note").classList.toggle("failed", state.refit.state === "failed");
+  $("finish-note").textContent = state.finished
+    ? `Written into ${state.finished.folder}. To finish again replaces the files.`
+    : "Writes the completed table, the decisions, what is promised, and a report. You can go on afterwards.";
+}
+
+// -- start -----------------------------------------------------------------------------------------------------------
+
+inTurn(async () => {
+  await refresh();
+  const unsent = recall("unsent");
+  if (!unsent || state === null) return;
+  remember("unsent", null);
+  if (unsent.file === state.file && unsent.title === state.title) await store(unsent.path, unsent.body, true);
+});
