@@ -21,6 +21,7 @@ from sylvan.plotting import (
     LabelFrequencyDisplay,
     LayerScoreDisplay,
     RankDisplay,
+    ReasonsDisplay,
     SuggestionPrecisionDisplay,
     TreeWeightsDisplay,
 )
@@ -49,6 +50,13 @@ def test_suggestions_of_models_that_cannot():
         SuggestionPrecisionDisplay.from_estimator(sylvan.slcforest(), Y)
     with pytest.raises(AttributeError, match="DeepForestClassifier"):
         SuggestionPrecisionDisplay.from_estimator(DecisionTreeClassifier().fit(X, Y), Y)
+
+
+def test_reasons_of_models_that_cannot():
+    with pytest.raises(NotFittedError):
+        ReasonsDisplay.from_estimator(sylvan.slcforest(), 0, 0)
+    with pytest.raises(AttributeError, match=r"DecisionTreeClassifier has no .*DeepForestClassifier"):
+        ReasonsDisplay.from_estimator(DecisionTreeClassifier().fit(X, Y), 0, 0)
 
 
 def test_all_names_are_displays_with_examples():

@@ -546,7 +546,9 @@ def test_everybody_can_use_it(start, browser, scheme):
         for width in widths:
             page.set_viewport_size({"width": width, "height": 844})
             found = axe.run(page).response["violations"]
-            bad = [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
+            bad = [
+                (each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")
+            ]
             assert bad == [], f"{state}, {width} px"
             assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{state} is wider than {width} px"
             low = page.evaluate("""[...document.querySelectorAll("button, select, summary, input[type=number]")]
@@ -620,7 +622,9 @@ def test_reasons_pictures_and_notes_are_shown(start, context):
     page.wait_for_selector("#reasons li")  # they are asked for until they are there
     row, label = map(int, cell_of(page).split("."))
     points = [float(text.split()[0].replace("−", "-")) for text in page.locator(".points").all_inner_texts()]
-    assert all(("for" in text) == (number >= 0) for number, text in zip(points, page.locator(".points").all_inner_texts()))
+    assert all(
+        ("for" in text) == (number >= 0) for number, text in zip(points, page.locator(".points").all_inner_texts())
+    )
     note = page.inner_text("#why-note")
     base, end = (int(text) for text in re.findall(r"(\d+) %", note))
     assert sum(points) == pytest.approx(end - base, abs=0.5 * len(points) + 1)

@@ -98,6 +98,47 @@ def test_a_new_row(songs):
     assert "tag_happy" in text
 
 
+def test_reasons_for_a_row_of_the_fit(songs):
+    found = as_json(call(songs.folder, "explain", "songs.sylvan", "007", "--label", LABELS[1], "--json"))
+    expected = songs.model.explain_cells(rows="007", labels=LABELS[1], similar=5)
+    assert found["probability"] == expected.present[0]
+    assert found["base"] == expected.base_present[0]
+    added = sum(reason["contribution"] for reason in found["reasons"])
+    assert added + found["rest"] == pytest.approx(found["probability"] - found["base"])
+    by_name = {reason["feature"]: reason for reason in found["reasons"]}
+    for reason in expected.top(8)[0]:
+        assert by_name[reason.feature]["contribution"] == reason.contribution
+    row = songs.frame.set_index("id").loc["007"]
+    assert by_name["mode"]["value"] == row["mode"]  # a category by its name, and neither high nor low
+    assert by_name["mode"]["level"] == ""
+    assert [one["row"] for one in found["similar"]] == [row for row, _ in expected.similar[0]]
+    at = songs.frame["id"].tolist().index("007")
+    state = "recorded" if songs.model.labels_.recorded[at, 1] else "not recorded"
+    assert found["state"] == ("suggested" if songs.model.labels_.suggested[at, 1] else state)
+    text = done(call(songs.folder, "explain", "songs.sylvan", "007", "--label", LABELS[1])).stdout
+    assert found["in_words"] in text
+    assert "all other features" in text
+    assert "|#" in text or "#|" in text
+
+
+def test_reasons_for_a_new_row(songs):
+    arguments = ("explain", "songs.sylvan", "003", "--data", "new.csv", "--label", LABELS[0], "--top", "2")
+    found = as_json(call(songs.folder, *arguments, "--json"))
+    whole = as_json(call(songs.folder, *arguments[:-4], "--json"))
+    assert len(found["reasons"]) == 2
+    assert "state" not in found
+    (line,) = [line for line in whole["labels"] if line["label"] == LABELS[0]]
+    assert line["probability"] == pytest.approx(found["probability"], abs=1e-6)
+    assert line["reasons"].startswith(found["in_words"])
+    assert "P(present):" in done(call(songs.folder, *arguments)).stdout
+
+
+def test_labels_that_are_not_there(songs):
+    error = error_of(call(songs.folder, "explain", "songs.sylvan", "007", "--label", "tag_happi"))
+    assert "There is no label 'tag_happi'; did you mean 'tag_happy'?" in error
+    assert "--label needs a ROW" in error_of(call(songs.folder, "explain", "songs.sylvan", "--label", "tag_happy"))
+
+
 def test_rows_without_names_are_numbered(songs, tmp_path):
     songs.new[FEATURES].to_csv(tmp_path / "new.csv", index=False)
     by_number = as_json(call(tmp_path, "explain", songs.path, "4", "--data", "new.csv", "--json"))

@@ -72,7 +72,11 @@ def test_the_result_is_that_of_python(songs, tmp_path, algorithm):
     again = sylvan.load(tmp_path / "m.sylvan")
     np.testing.assert_array_equal(again.predict_proba(table.X), model.predict_proba(table.X))
     listed = pd.read_csv(tmp_path / "list.csv", dtype={"id": str})
-    assert listed.columns.tolist() == ["id", "label", "probability", "written", "decision"]
+    assert listed.columns.tolist() == ["id", "label", "probability", "written", "decision", "reasons", "similar"]
+    expected = model.explain_cells(rows=listed.rename(columns={"id": "row"}), top=3, similar=3)
+    words = [[str(reason) for reason in table.schema.in_words(reasons)] for reasons in expected.top(3)]
+    assert listed["reasons"].tolist() == ["; ".join(line) for line in words]
+    assert listed["similar"].fillna("").tolist() == expected.similar_texts()
     best = model.suggest_labels(top=len(added) + 100)
     keys = set(zip(best["row"], best["label"])) | set(zip(added["row"], added["label"]))
     assert set(zip(listed["id"], listed["label"])) <= keys

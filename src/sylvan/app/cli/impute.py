@@ -24,6 +24,7 @@ from sylvan.app.cli.steps import check_free, fit_model, make_model, read_decided
 from sylvan.app.cli.terminal import print_json, say, show, show_table
 
 _NEXT_BEST = 100  # suggestions listed beyond those that go into the table
+_EXPLAINED = 20_000  # cells of the list that get reasons
 
 
 @command("""
@@ -47,6 +48,8 @@ sylvan impute features.csv --label-file labels.csv --id song -o completed.csv
 @confidence_option
 @click.option("--out", "-o", type=FILE, required=True, metavar="FILE", help="The completed table: CSV, TSV or Parquet.")
 @click.option("--suggestions", type=FILE, metavar="FILE", help="The list of suggested labels, with probabilities.")
+@click.option("--reasons", type=click.IntRange(0), default=3, show_default="3", metavar="NUMBER",
+              help="Reasons and similar rows that are named for each suggestion.")  # fmt: skip
 @click.option("--min-proba", type=click.FloatRange(0, 1), metavar="SHARE", help="Suggest from this probability on.")
 @click.option("--max-per-label", type=click.IntRange(0), metavar="NUMBER", help="Suggest a label at most so often.")
 @click.option("--check", is_flag=True, help="Hide a tenth of the recorded labels. How many are found again?")
@@ -89,6 +92,8 @@ def impute(**options: Any) -> None:
         doubts += chosen.leave_out(recovery)
     say(chosen.promise, options["quiet"])
     listed = _list(model, chosen)
+    if options["suggestions"] or options["report"]:
+        listed = _explained(model, table.schema, listed, options["reasons"])
     _write(model, table, chosen, listed, options)
     if options["report"]:
         write_page(
@@ -123,6 +128,16 @@ def _list(model: Any, chosen: Chosen) -> Any:
     listed = listed.drop_duplicates(["row", "label"]).sort_values("probability", ascending=False, kind="stable")
     near = (listed["written"] == 1) | ((listed["written"] == 0).cumsum() <= _NEXT_BEST)
     return listed[near].reset_index(drop=True).assign(decision="")
+
+
+def _explained(model: Any, schema: Any, listed: Any, k: int) -> Any:
+    """Return the list with k reasons and as many similar rows for each of the best cells, in words."""
+    if not k:
+        return listed
+    found = model.explain_cells(rows=listed.head(_EXPLAINED), top=k, similar=k)
+    reasons = ["; ".join(map(str, schema.in_words(line))) for line in found.top(k)]
+    more = [""] * (len(listed) - len(reasons))
+    return listed.assign(reasons=[*reasons, *more], similar=[*found.similar_texts(), *more])
 
 
 def _write(model: Any, table: Any, chosen: Chosen, listed: Any, options: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from sylvan._messages import some
 from sylvan.app.tables.files import as_text, marked
 from sylvan.app.tables.labels import KINDS, LabelCells
 from sylvan.exceptions import TableError
+from sylvan.labels.reasons import Reason
 from sylvan.labels.words import ABSENT, MISSING
 
 _MOST_CATEGORIES = 100
@@ -64,6 +65,15 @@ class TableSchema:
         """Return columns that the model does not know."""
         known = {*self.features, *self.labels.columns, self.id}
         return [name for name in columns if name not in known]
+
+    def in_words(self, reasons: list[Reason]) -> list[Reason]:
+        """Return reasons with the names of categories for their numbers, which are neither high nor low."""
+        return [
+            reason._replace(value=self.categories[reason.feature][int(reason.value)], level="")
+            if reason.feature in self.categories and reason.value == reason.value
+            else reason
+            for reason in reasons
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain data, for a model file."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,40 +15,13 @@ from sylvan.cascade.contracts import parts_of
 from sylvan.cascade.explain.similar import Neighbours, Similar
 from sylvan.cascade.explain.trace import Trace
 from sylvan.labels.lists import row_names
+from sylvan.labels.reasons import Reason
 
 _BLOCK_NUMBERS = 1 << 24  # leaves, and contributions, that are in hand at a time
 _FEW, _MANY = 0.25, 0.75  # shares of the rows of the fit between which a value is a usual one
 _CELLS_AT_ONCE = 1 << 22
 _MOST_NUMBERS = 1 << 28  # contributions that are kept: two gigabytes
 _SAME = 1e-6  # what rounding may change in a probability
-
-
-class Reason(NamedTuple):
-    """What one feature does for a cell.
-
-    Attributes
-    ----------
-    feature : its name
-    value : the row's value
-    level : "high" or "low" if the value is among the quarter of highest or lowest of the fit, "typical" between,
-        "missing", or "" if the rows of the fit are not known
-    contribution : what it adds to the probability that the label is present, negative if it speaks against it
-    """
-
-    feature: str
-    value: float
-    level: str
-    contribution: float
-
-    def __str__(self) -> str:
-        level = f" ({self.level})" if self.level in ("high", "low") else ""
-        shown = "missing" if self.level == "missing" else f"{self.value:.4g}"
-        return f"{self.feature} = {shown}{level} {_signed(self.contribution)}"
-
-
-def _signed(number: float) -> str:
-    """Return +.12 or -1.20: a sign, no zero in front."""
-    return f"{number:+.2f}".replace("0.", ".", 1) if abs(number) < 0.995 else f"{number:+.2f}"
 
 
 @dataclass(frozen=True)
