@@ -76,9 +76,8 @@ def delete(name: str, X: np.ndarray, Y: np.ndarray, repeats: int = 20) -> None:
 
     mine = lowered(lambda: best)
     others = lowered(lambda: np.array([rng.permutation(X.shape[1])[:3] for _ in row]))
-    print(
-        f"{name}: {len(row)} cells; without their reasons - {mine:.3f}, without others - {others:.3f}, {mine / others:.1f}x"
-    )
+    falls = f"without their reasons - {mine:.3f}, without others - {others:.3f}, {mine / others:.1f}x"
+    print(f"{name}: {len(row)} cells; {falls}")
 
 
 if __name__ == "__main__":
