@@ -172,7 +172,7 @@ def test_without_features_and_labels_there_is_still_a_page(inside):
     with httpx.Client(headers={"Origin": address}, follow_redirects=True) as browser:
         browser.get(review.url)
         assert browser.get(f"{address}/api/state").json()["cell"]["values"] == []
-        assert "nothing can be fitted again" in browser.post(f"{address}/api/refit", json={}).json()["error"]
+        assert "Nothing can be fitted again" in browser.post(f"{address}/api/refit", json={}).json()["error"]
         assert browser.post(f"{address}/api/finish", json={}).status_code == 200
     review.stop()
 

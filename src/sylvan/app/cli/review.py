@@ -131,10 +131,9 @@ def _session(store: Any, table: Any, others: Any, options: dict[str, Any]) -> An
     else:
         model = make_model(options)
         fit_model(model, table, options)
-    said = {name: value for name, value in format_of(options).items() if not options["label_file"] or value}
     data = table.source
     if options["label_file"]:
-        data = sylvan.app.tables.open_table(options["data"], missing=list(options["missing"]), **said)
+        data = sylvan.app.tables.open_table(options["data"], missing=list(options["missing"]), **format_of(options))
     hidden = {*table.schema.labels.columns, *([] if options["images"] else [table.schema.id])}
     values = page.cells.FileValues(data, [name for name in data.columns if name not in hidden])
     names = [str(name) for name in table.X]

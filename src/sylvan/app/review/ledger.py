@@ -140,8 +140,7 @@ class Ledger:
             for draw in draws:
                 if str(draw["audit"]).startswith(f"{fingerprint}-"):
                     audits.setdefault(draw["audit"], []).append(cell)
-                    size, chance = str(draw["stratum"]).split()[-2], str(draw["chance"]).replace(",", ".")
-                    wanted.setdefault(draw["audit"], {})[draw["stratum"]] = round(float(size) * float(chance))
+                    wanted.setdefault(draw["audit"], {})[draw["stratum"]] = _n_drawn(draw)
         whole = [
             cells for name, cells in audits.items()
             if len(cells) >= sum(wanted[name].values()) or any(cell in self.said for cell in cells)
@@ -165,6 +164,14 @@ class Ledger:
         for stored, cell in zip(self.store.append(_records(plan), by_user=False), cells):
             self._lines.append(stored | self._name(cell))
             self._note_draw(self._lines[-1])
+
+
+def _n_drawn(draw: dict[str, Any]) -> int:
+    """Return how many cells were drawn from the stratum of one."""
+    try:
+        return round(float(str(draw["stratum"]).split()[-2]) * float(str(draw["chance"]).replace(",", ".")))
+    except (ValueError, IndexError):
+        raise DecisionError(f"{draw['stratum']!r} is no stratum; keep the column as it was planned.") from None
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

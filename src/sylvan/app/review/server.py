@@ -219,7 +219,7 @@ def make_app(session: Session, finish: Callable[[], dict[str, Any]] | None = Non
                 return _error(409, str(error))
             except OSError as error:
                 what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-                return _error(507, f"This could not be stored, and nothing was changed: {what}.")
+                return _error(507, f"This could not be written: {what}. What was decided before is safe.")
             except ValueError as error:
                 return _error(400, str(error))
             except Exception:

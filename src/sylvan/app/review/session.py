@@ -22,10 +22,12 @@ from sylvan.labels.decisions import COLUMNS
 _LOG = logging.getLogger(__name__)
 _BATCH, _READY, _QUEUED = 200, 50, 500  # cells that are prepared at a time, that are to be ready, that are put in order
 _QUIET = 0.3  # seconds after a decision, in which another one may come, before they are counted
+_LONGEST_REST = 3.0
 _RECENT = 10
 _REMEMBERED = 1000  # requests and orders
 DECISIONS = ("confirmed", "rejected", "unsure")
-NO_MODEL = "The model is not here: there are no reasons, and nothing can be fitted again."
+NO_MODEL = "The model is not here, so that there are no reasons."
+NO_REFIT = "Nothing can be fitted again: that needs the model and all that it was fitted with."
 
 
 class Order(NamedTuple):
@@ -79,11 +81,13 @@ class Background:
                     return
                 time.sleep(self.quiet)
                 self._wanted.clear()
+                began = time.monotonic()
                 try:
                     self.work()
                 except Exception:
                     _LOG.exception("Work in the background failed")
                 self.busy = self._wanted.is_set()
+                time.sleep(min(time.monotonic() - began, _LONGEST_REST))  # answers come first
 
 
 class Session:
@@ -110,9 +114,8 @@ class Session:
         self.precision, self.confidence, self.random_state = precision, confidence, random_state
         self.lock = threading.RLock()
         self.rows, self.labels = findings.rows, findings.label_names
-        nothing = "" if viewer.explains or refit else NO_MODEL
-        self.notice = " ".join(filter(None, [ledger.store.note, nothing])) or None
-        self.refit_state = {"state": "idle", "message": "" if refit else NO_MODEL}
+        self.notice = " ".join(filter(None, [ledger.store.note, "" if viewer.model else NO_MODEL])) or None
+        self.refit_state = {"state": "idle", "message": "" if refit else NO_REFIT}
         self.finished: dict[str, Any] | None = None
         self._ids: OrderedDict[str, bool] = OrderedDict()
         self._current: OrderedDict[Order, int] = OrderedDict()
@@ -128,10 +131,10 @@ class Session:
         mark = findings.audit().ranking.fingerprint  # their order is kept by all later counts
         with self.lock:
             self.ledger.learn(findings.decisions)
-            self.findings, self._mark, lines = findings, mark, self.ledger.frame()
-        count = self._counted(findings, lines)
+            lines = self.ledger.frame()
+        count, planned = self._counted(findings, lines), self.ledger.planned(mark)
         with self.lock:
-            self.count, self._planned = count, self.ledger.planned(mark)
+            self.findings, self._mark, self.count, self._planned = findings, mark, count, planned
             self._current.clear()
 
     # -- in the background -------------------------------------------------------------------------------------------
@@ -175,9 +178,9 @@ class Session:
             row = np.arange(len(self.rows)) if order.row is None else np.array([order.row])
             label = np.arange(n_labels) if order.label is None else np.array([order.label])
             cells = (row[:, None] * n_labels + label).ravel()
-        cells = cells[audit.candidates.reshape(-1)[cells]]
+        cells = cells[audit.candidates[np.divmod(cells, n_labels)]]
         cells = cells[~np.isin(cells, decided)]
-        p = audit.missing.reshape(-1)[cells]
+        p = audit.missing[np.divmod(cells, n_labels)]
         value = np.minimum(p, 1.0 - p) if order.by == "value" else p
         return cells[np.argsort(-value, kind="stable")[:_QUEUED]].tolist()
 
@@ -307,6 +310,7 @@ class Session:
     def draw(self, n: int, precision: float | None) -> None:
         """Draw more cells at random."""
         with self.lock:
+            self.notice = None
             self._draw(n, precision)
             self._current.clear()
             self._preparer.ask()
@@ -328,7 +332,7 @@ class Session:
         """Fit again with what was decided, in the background; the queue goes on meanwhile."""
         with self.lock:
             if self._fit is None:
-                raise ValueError(NO_MODEL)
+                raise ValueError(NO_REFIT)
             if self.refit_state["state"] == "running":
                 return
             self.refit_state = {"state": "running", "message": ""}

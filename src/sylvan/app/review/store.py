@@ -16,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from sylvan._messages import shorten, some
-from sylvan.app.tables.output import csv_text, spreadsheet_safe
 from sylvan.exceptions import DecisionError
 from sylvan.labels.decisions import COLUMNS
 
@@ -40,7 +39,7 @@ class DecisionStore:
 
     def __init__(self, path: str | os.PathLike[str], user: str) -> None:
         self.path, self.note = Path(path), ""
-        self.user = str(spreadsheet_safe(pd.DataFrame({"who": [" ".join(user.split())]}))["who"].iloc[0])
+        self.user = _defused(" ".join(user.split()))
         if not self.user or "\0" in self.user:
             raise DecisionError("The name of the user is empty; decisions need somebody who made them.")
         if self.path.exists() and not self.path.is_file():
@@ -107,12 +106,16 @@ class DecisionStore:
         if by_user:
             now = max(datetime.now(UTC), self._last + timedelta(microseconds=1))
             lines = [{**line, "who": self.user, "when": now.isoformat(timespec="microseconds")} for line in lines]
-        texts = [[str(line.get(name, "")) for name in self.header] for line in lines]
-        frame = spreadsheet_safe(pd.DataFrame(texts, columns=pd.Index(self.header), dtype=object))
-        self._put(csv_text(frame, False, False, self.delimiter).encode())
+        stored = [{name: _defused(str(line.get(name, ""))) for name in self.header} for line in lines]
+        text = io.StringIO(newline="")
+        # Older versions of csv do not quote a carriage return.
+        returns = any("\r" in cell for line in stored for cell in line.values())
+        how: dict[str, Any] = {"quoting": csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL, "lineterminator": "\n"}
+        writer = csv.DictWriter(text, self.header, delimiter=self.delimiter, **how)
+        writer.writerows(stored)
+        self._put(text.getvalue().encode())
         if by_user:
             self._last = now
-        stored = [dict(zip(self.header, line)) for line in frame.itertuples(index=False)]
         self.lines += stored
         return stored
 
@@ -192,6 +195,16 @@ def _end_of_lines(data: bytes) -> int:
         if n_quotes % 2 == 0 and line.endswith(b"\n"):
             end = at
     return end
+
+
+def _defused(text: str) -> str:
+    """Return text that is no formula for a spreadsheet, as `spreadsheet_safe` writes it."""
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return text
+    with contextlib.suppress(ValueError):
+        float(text)
+        return text
+    return f"'{text}"
 
 
 def _cells(text: str, delimiter: str) -> list[list[str]]:

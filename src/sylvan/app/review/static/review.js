@@ -6,10 +6,8 @@ const $ = (id) => document.getElementById(id);
 const SAID = { confirmed: "yes", rejected: "no", unsure: "cannot tell" };
 const MARK = { confirmed: "✓", rejected: "✗", unsure: "?" };
 const FILES = {
-  "certificate.txt": "what is promised, in sentences",
-  "report.html": "a short report that can be sent on",
-  "decisions.csv": "all decisions, merged",
-  table: "the table, with what is confirmed and what the list adds",
+  "certificate.txt": "what is promised, in sentences", "report.html": "a short report that can be sent on",
+  "decisions.csv": "all decisions, merged", table: "the table, with what is confirmed and what the list adds",
 };
 const LIKELY = [
   [0.95, "almost certainly present"], [0.75, "probably present"], [0.55, "rather present than not"],
@@ -23,17 +21,18 @@ let trouble = null; // why the server cannot be reached now: "network" or "expir
 let era = 0; // keys pressed before a surprise are not meant for the cell that it shows
 let turn = Promise.resolve();
 let waiting = 0; // requests under way or in line
+let ahead = 0; // decisions among them
 let asked = 0; // times in a row that we have asked for what is not there yet
 let timer = null;
 let wake = () => {};
 let finished = false; // whether the page shows what was written
 const drawn = {}; // what parts of the page show, to leave alone what has not changed
 
-// -- small helpers ---------------------------------------------------------------------------------------------------
-
+// -- small helpers
 const whole = (number) => Math.round(number).toLocaleString("en");
 const many = (n, one, more) => `${whole(n)} ${Math.round(n) === 1 ? one : more}`;
 const known = (number) => typeof number === "number" && Number.isFinite(number);
+function number(text) { return /^[\d.]+$/.test(text ?? "") ? Number(text) : null; }
 const announce = (text) => { $("live").textContent = text; };
 const tell = (text) => show("notice", text ?? "");
 
@@ -42,22 +41,15 @@ function percent(share) {
   return share < 1 && share > 0.995 ? "over 99 %" : `${Math.round(100 * share)} %`;
 }
 
-function el(tag, props = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(props)) {
-    if (name in made) made[name] = value;
-    else made.setAttribute(name, value);
-  }
-  made.append(...children.filter((child) => child !== null));
-  return made;
+function make(node, props, children) {
+  for (const name in props) name === "onclick" ? (node.onclick = props[name]) : node.setAttribute(name, props[name]);
+  node.append(...children.filter((child) => child !== null));
+  return node;
 }
 
-function svg(tag, props, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(props)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
+const SVG = "http://www.w3.org/2000/svg";
+const el = (tag, props = {}, ...children) => make(document.createElement(tag), props, children);
+const svg = (tag, props, ...children) => make(document.createElementNS(SVG, tag), props, children);
 
 function show(id, ...parts) {
   $(id).replaceChildren(...parts);
@@ -75,17 +67,14 @@ function changed(part, ...facts) {
 function remember(key, value) {
   try { sessionStorage.setItem(key, JSON.stringify(value)); } catch { /* it is lost with the page */ }
 }
-
 function recall(key) {
   try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; }
 }
 
-// -- the server ------------------------------------------------------------------------------------------------------
-
+// -- the server
 function readOrder() {
-  const said = new URLSearchParams(location.hash.slice(1));
-  const number = (name) => (/^\d+$/.test(said.get(name) ?? "") ? Number(said.get(name)) : null);
-  return { by: said.get("by") === "probability" ? "probability" : "value", label: number("label"), row: number("row") };
+  const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  return { by: said.by === "probability" ? "probability" : "value", label: number(said.label), row: number(said.row) };
 }
 
 const query = () => String(new URLSearchParams(Object.entries(order).filter(([, value]) => value !== null)));
@@ -98,17 +87,12 @@ async function request(path, body) {
     how.headers = { "Content-Type": "application/json" };
     how.body = JSON.stringify({ ...body, order });
   }
-  let response, answer;
-  try {
-    // Writing a large table takes its time; anything else is answered at once.
-    how.signal = AbortSignal.timeout(path === "/api/finish" ? 3_600_000 : 30_000);
-    response = await fetch(path, how);
-    answer = await response.json();
-  } catch {
-    answer = null;
-  }
+  // Writing a large table takes its time; anything else is answered at once.
+  how.signal = AbortSignal.timeout(path === "/api/finish" ? 3_600_000 : 30_000);
+  const response = await fetch(path, how).catch(() => null);
+  const answer = await response?.json().catch(() => null);
   if (response?.status === 401 || response?.status === 403) throw "expired";
-  if (answer === null) throw "network";
+  if (!answer) throw "network";
   return { status: response.status, answer };
 }
 
@@ -128,7 +112,7 @@ async function insist(path, body = null) {
   }
 }
 
-function inTurn(task) {
+function inTurn(task, after = () => {}) {
   const mine = era;
   waiting += 1;
   clearTimeout(timer);
@@ -137,8 +121,9 @@ function inTurn(task) {
     console.error(problem);
     tell(`Something went wrong on this page (${problem}). What was decided is stored; load the page again.`);
   }).finally(() => {
+    after();
     waiting -= 1;
-    $("cell").setAttribute("aria-busy", String(waiting > 0));
+    $("cell").setAttribute("aria-busy", waiting > 0);
     later();
   });
 }
@@ -187,37 +172,35 @@ function later() {
   asked += 1;
 }
 
-// -- what people do --------------------------------------------------------------------------------------------------
-
+// -- what people do
 /** Keys are not taken while nothing is answered: the cell that they would be about has not been shown. */
 function ready() {
   if (trouble !== null) announce("The server does not answer; this key was not taken.");
   return trouble === null && state !== null && !finished;
 }
 
-function decide(decision) {
+/** A key is about the cell that is seen; one after decisions that are still on their way, about what they bring. */
+function say(send) {
+  if (!ready() || (ahead === 0 && state.cell === null && send !== undo)) return;
   const id = crypto.randomUUID();
-  if (ready()) inTurn(async () => {
-    const { cell } = state;
-    if (cell !== null) await store("/api/decide", { cell: cell.cell, decision, id, was: cell.decision });
-  });
+  const seen = ahead === 0 ? state.cell : null;
+  ahead += 1;
+  inTurn(() => send(id, seen ?? state.cell), () => { ahead -= 1; });
 }
 
-function undo() {
-  const id = crypto.randomUUID();
-  if (ready()) inTurn(async () => {
-    const [last] = state.recent;
-    if (last === undefined) tell("There is nothing to undo.");
-    else await store("/api/withdraw", { cell: last.cell, id, was: last.decision });
-  });
+const decide = (decision) => say(async (id, cell) => {
+  if (cell !== null) await store("/api/decide", { cell: cell.cell, decision, id, was: cell.decision });
+});
+
+async function undo(id) {
+  const [last] = state.recent;
+  if (last === undefined) tell("There is nothing to undo.");
+  else await store("/api/withdraw", { cell: last.cell, id, was: last.decision });
 }
 
 function showAgain(cell) {
-  if (trouble === null) inTurn(async () => {
-    finished = false;
-    await post("/api/show", { cell });
-    $("cell").focus();
-  });
+  finished = false;
+  inTurn(() => post("/api/show", { cell }).then(() => $("cell").focus()));
 }
 
 function setOrder(change) {
@@ -237,15 +220,15 @@ async function finish() {
 
 function drawMore() {
   if (!$("n").reportValidity()) return;
-  const precision = $("precision").value === "" ? null : Number($("precision").value);
   if (order.label !== null || order.row !== null) history.pushState(null, "", `#by=${order.by}`);
   order = readOrder(); // cells of an audit are of all rows and labels
-  inTurn(() => post("/api/audit", { n: Number($("n").value), precision }));
+  inTurn(() => post("/api/audit", { n: number($("n").value), precision: number($("precision").value) }));
   $("draw").open = false;
 }
 
 const ACTIONS = {
-  yes: () => decide("confirmed"), no: () => decide("rejected"), unsure: () => decide("unsure"), undo,
+  yes: () => decide("confirmed"), no: () => decide("rejected"), unsure: () => decide("unsure"),
+  undo: () => say(undo),
   leave: () => { if (ready() && state.cell?.decision != null) inTurn(goOn); },
   again: () => wake(), audit: drawMore, refit: () => inTurn(() => post("/api/refit")), finish: () => inTurn(finish),
   help: () => $("keys").showModal(), close: () => $("keys").close(),
@@ -260,9 +243,7 @@ for (const [id, action] of Object.entries(ACTIONS)) {
   });
 }
 $("by").addEventListener("change", () => setOrder({ by: $("by").value }));
-$("label").addEventListener("change", () => {
-  setOrder({ label: $("label").value === "" ? null : Number($("label").value) });
-});
+$("label").addEventListener("change", () => setOrder({ label: number($("label").value) }));
 $("use-keys").checked = recall("keys") ?? true;
 $("use-keys").addEventListener("change", () => remember("keys", $("use-keys").checked));
 
@@ -291,17 +272,16 @@ document.addEventListener("visibilitychange", () => {
   if (state !== null && waiting === 0 && !finished && state.cell?.decision == null) inTurn(refresh);
 });
 
-// -- what is shown ---------------------------------------------------------------------------------------------------
-
+// -- what is shown
 function drawTrouble(why, body = null) {
   trouble = why;
   $("trouble").hidden = why === null;
-  for (const button of $("buttons").children) button.setAttribute("aria-disabled", String(why !== null));
+  for (const button of $("buttons").children) button.setAttribute("aria-disabled", why !== null);
   if (why === null) return;
   const reason = why === "expired"
     ? "The link of this page has expired, since sylvan review was started again. Open its new link in any tab."
     : "The server does not answer. If sylvan review has ended, start it again.";
-  const kept = body?.decision ? ` “${SAID[body.decision]}” is not stored yet; it is kept here and will be sent.` : "";
+  const kept = body?.decision ? ` “${SAID[body.decision]}” is not stored yet; it is kept and will be sent.` : "";
   const safe = ` What was decided before is safe${state ? ` in ${state.file}` : ""}.`;
   if ($("trouble-text").textContent !== reason + kept + safe) $("trouble-text").textContent = reason + kept + safe;
 }
@@ -310,8 +290,8 @@ function draw(next) {
   const before = state?.cell ?? null;
   const focus = document.activeElement;
   state = next;
-  $("title").textContent = state.title;
-  $("who").textContent = `${many(state.n_rows, "row", "rows")} · ${state.user} · ${state.file}`;
+  show("title", state.title);
+  show("who", `${many(state.n_rows, "row", "rows")} · ${state.user} · ${state.file}`);
   drawBar(state.bar, state.audit);
   drawCell(state.cell, before);
   drawRecent(state.recent);
@@ -322,40 +302,39 @@ function draw(next) {
 
 function drawBar(bar, audit) {
   if (!changed("bar", bar, audit)) return;
-  const note = (...texts) => el("span", { className: "note" }, ...texts.filter(Boolean).map((text) => ` ${text}`));
-  const range = known(bar.low) && known(bar.high) ? ` (${whole(bar.low)} to ${whole(bar.high)})` : "";
-  const missing = known(bar.missing) ? many(bar.missing, "label", "labels") : "unknown how many labels";
-  const word = known(bar.missing) && !bar.audited ? "by the model's word" : "";
-  show("missing", el("b", {}, `${missing} missing${range}`), note(word, bar.counting ? "being counted …" : ""));
+  const note = (...texts) => el("span", { class: "note" }, ...texts.filter(Boolean).map((text) => ` ${text}`));
+  const missing = `${many(bar.missing, "label", "labels")} missing (${whole(bar.low)} to ${whole(bar.high)})`;
+  const soft = note(bar.audited ? "" : "by the model's word", bar.counting ? "being counted …" : "");
+  show("missing", el("b", {}, missing), soft);
   const counts = `${whole(bar.confirmed)} yes · ${whole(bar.rejected)} no · ${whole(bar.unsure)} cannot tell`;
   show("decided", el("b", {}, `${whole(bar.decided)} decided`), note(counts));
-  $("answered").hidden = audit.planned === 0;
+  $("answered").hidden = audit.answered === audit.planned;
   $("answered").max = Math.max(audit.planned, 1);
   $("answered").value = audit.answered;
   show("progress", audit.planned ? `${whole(audit.answered)} of ${whole(audit.planned)} audit cells answered` : "");
   const certified = bar.certified ? `${many(bar.certified, "cell", "cells")} certified` : "No certified list yet";
   show("certified", el("b", {}, certified));
   show("promise", bar.note ?? "");
-  $("interval").hidden = $("scale").hidden = range === "";
-  if (range !== "") drawInterval(bar);
+  // The very first answers say so little that the scale would be theirs.
+  drawInterval(bar, bar.audited && audit.answered >= Math.min(20, audit.planned));
 }
 
 /** The interval on a scale that jumps seldom. The first one stays in pale, to show how far it has shrunk. */
-function drawInterval(bar) {
+function drawInterval(bar, settled) {
   const key = `first ${state.file}`;
-  const first = bar.audited ? recall(key) ?? [bar.low, bar.high] : null;
-  if (first) remember(key, first);
+  const first = settled ? recall(key) ?? [bar.low, bar.high] : null;
+  if (settled) remember(key, first);
   const end = Math.max(bar.high, first?.[1] ?? 0, 10);
   const power = 10 ** Math.floor(Math.log10(end));
   const most = [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= end) * power;
   const box = (name, low, high, y) => svg("rect", {
     class: name, x: (1000 * low) / most, width: Math.max((1000 * (high - low)) / most, 4), y, height: 26 - 2 * y,
   });
-  const parts = [box("axis", 0, most, 12), box(bar.audited ? "range" : "word", bar.low, bar.high, 7)];
-  if (first) parts.splice(1, 0, box("pale", ...first, 4));
-  if (known(bar.missing)) parts.push(box("middle", bar.missing, bar.missing, 2));
+  const parts = [box("axis", 0, most, 12), ...(first ? [box("pale", ...first, 4)] : [])];
+  parts.push(box(bar.audited ? "range" : "word", bar.low, bar.high, 7), box("middle", bar.missing, bar.missing, 2));
   $("interval").replaceChildren(...parts);
   $("most").textContent = whole(most);
+  $("pale").hidden = first === null || (first[0] === bar.low && first[1] === bar.high);
 }
 
 const instead = () => (finished ? "finished" : state.phase === "done" ? "done" : "preparing");
@@ -373,7 +352,7 @@ function drawCell(cell, before) {
     : `Queue: the cells that ${order.by === "value" ? "tell most" : "are most probable"} come first`;
   $("question").replaceChildren("Is this row ", el("mark", {}, cell.label), "?");
   $("row").replaceChildren("Row ", el("b", {}, cell.row));
-  const likely = known(cell.probability) ? LIKELY.find(([least]) => cell.probability >= least)[1] : "";
+  const likely = known(cell.probability) ? LIKELY.find(([least]) => cell.probability + 0.005 >= least)[1] : "";
   show("chance", likely && el("b", {}, percent(cell.probability)), likely && ` ${likely}`);
   const said = cell.decision ? `So far: ${SAID[cell.decision]}. Another answer changes it.` : "";
   show("said", said);
@@ -387,7 +366,8 @@ function drawCell(cell, before) {
   $("cell").classList.toggle("even"); // starts the animation anew
   if ($("question").getBoundingClientRect().top < 0) $("cell").scrollIntoView({ block: "start" });
   const chance = likely && `${percent(cell.probability)}, ${likely}.`;
-  announce(`Is this row ${cell.label}? Row ${cell.row}. ${audited ? "Audit, the probability is hidden." : chance} ${said}`);
+  const what = audited ? "Audit, the probability is hidden." : chance;
+  announce(`Is this row ${cell.label}? Row ${cell.row}. ${what} ${said}`);
 }
 
 /** What is shown when there is no cell to decide: what was written, nothing left, or not ready yet. */
@@ -410,41 +390,42 @@ function drawNothing() {
 }
 
 function drawLabels(labels) {
-  const tag = (word) => (name) => el("span", { className: `tag ${word}` }, name);
+  const tag = (word) => (name) => el("span", { class: `tag ${word}` }, name);
   const given = ["recorded", "confirmed", "rejected"].filter((word) => labels[word].length > 0);
   const list = (word) => el("div", {}, el("dt", {}, word), el("dd", {}, ...labels[word].map(tag(word))));
-  $("others").replaceChildren(...given.map(list));
-  $("labels").hidden = given.length === 0;
+  const none = el("div", {}, el("dt", {}, "recorded"), el("dd", {}, "none"));
+  $("others").replaceChildren(...(given.length ? given.map(list) : [none]));
 }
 
 function level(word) {
   const arrow = { high: "▲ high", low: "▼ low", missing: "missing" }[word];
-  return arrow ? el("span", { className: "level" }, arrow) : null;
+  return arrow ? el("span", { class: "level" }, arrow) : null;
 }
 
 function drawValues(cell) {
   const told = new Set((cell.reasons ?? []).map((reason) => reason.name));
-  const plain = cell.values.filter((value) => value.kind === "value" && !told.has(value.name));
+  const plain = cell.values.filter(({ kind, name, value }) => kind === "value" && !told.has(name) && value !== cell.row);
   const content = (value) => {
     const alt = `${value.name} of row ${cell.row}`;
     if (value.kind === "image" && value.url) return el("img", { src: value.url, alt });
     // What has to be scrolled must be reached by the keyboard.
-    const long = value.value.length > 400 ? { tabIndex: 0, role: "region", "aria-label": value.name } : {};
-    return el("div", { className: "words", ...long }, value.value);
+    const long = value.value.length > 400 ? { tabindex: "0", role: "region", "aria-label": value.name } : {};
+    return el("div", { class: "words", ...long }, value.value);
   };
   const large = cell.values.filter((value) => value.kind !== "value");
   const figure = (value) => el("figure", {}, el("figcaption", {}, value.name), content(value));
   $("shown").replaceChildren(...large.map(figure));
-  const entry = (value) => el("div", {}, el("dt", {}, value.name), el("dd", {}, value.value || "–", level(value.level)));
+  const entry = ({ name, value, level: word }) =>
+    el("div", {}, el("dt", {}, name), el("dd", {}, value || "–", level(word)));
   const cut = plain.length > FIRST_VALUES + 3 ? FIRST_VALUES : plain.length;
   $("first").replaceChildren(...plain.slice(0, cut).map(entry));
   $("rest").replaceChildren(...plain.slice(cut).map(entry));
-  if (cell.more_values) $("rest").append(el("p", { className: "note" }, `${whole(cell.more_values)} more are not shown.`));
   $("values").hidden = cell.values.length > 0 && plain.length === 0;
   const title = told.size ? "Other values of the row" : "Values of the row";
   $("values-title").textContent = cell.pending && !cell.values.length ? `${title} are being read …` : title;
   $("more").hidden = cut === plain.length;
-  $("more-title").textContent = many(plain.length - cut, "more value", "more values");
+  const left = cell.more_values ? ` (${whole(cell.more_values)} others are not shown)` : "";
+  $("more-title").textContent = many(plain.length - cut, "more value", "more values") + left;
 }
 
 function drawReasons({ how, reasons, base, rest }) {
@@ -466,8 +447,8 @@ function drawReasons({ how, reasons, base, rest }) {
       svg("rect", { class: "axis", x: 99.5, width: 1, y: 0, height: 12 }));
     return el("li", {},
       el("span", {}, `${name} `, el("b", {}, value), level(word)), bar,
-      el("span", { className: "points" }, ` ${side === "for" ? "+" : "−"}${points}`,
-        el("span", { className: "unseen" }, ` points ${side}`)));
+      el("span", { class: "points" }, ` ${side === "for" ? "+" : "−"}${points}`,
+        el("span", { class: "unseen" }, ` points ${side}`)));
   }));
 }
 
@@ -476,25 +457,32 @@ function drawSimilar(cell) {
   $("similar").hidden = similar.length === 0;
   if (!similar.length) return;
   $("similar-title").replaceChildren("Similar rows that have ", el("b", {}, cell.label), " recorded");
-  const names = similar[0].values.map((value) => value.name);
+  // Text is too long for a table, and the row has its name already.
+  const told = similar[0].values.filter(({ kind, value }) => kind !== "text" && value !== similar[0].row);
   const here = new Map([...cell.values, ...(cell.reasons ?? [])].map((value) => [value.name, value]));
-  const line = (head, share, values) => el("tr", {}, el("th", { scope: "row" }, head),
-    ...values.map((value) => el("td", {}, value?.value || "–")), el("td", { className: "number" }, share));
-  const heads = ["row", ...names, "leaves shared"].map((name) => el("th", { scope: "col" }, name));
-  $("rows").replaceChildren(el("thead", {}, el("tr", {}, ...heads)), el("tbody", {},
-    line("this row", "", names.map((name) => here.get(name))),
-    ...similar.map((row) => line(row.row, percent(row.share), row.values))));
+  const line = (row, share, values) => {
+    const by = new Map(values.map((value) => [value.name, value]));
+    const cells = told.map(({ name }) => {
+      const { url, value } = by.get(name) ?? {};
+      return el("td", {}, url ? el("img", { src: url, alt: `${name} of ${row}` }) : value || "–");
+    });
+    return el("tr", {}, el("th", { scope: "row" }, row), ...cells, el("td", { class: "number" }, share));
+  };
+  const heads = ["row", ...told.map((value) => value.name), "leaves shared"];
+  $("rows").replaceChildren(
+    el("thead", {}, el("tr", {}, ...heads.map((name) => el("th", { scope: "col" }, name)))),
+    el("tbody", {}, line("this row", "", [...here.values()]),
+      ...similar.map(({ row, share, values }) => line(row, percent(share), values))));
 }
 
 function drawRecent(recent) {
   if (!changed("recent", recent)) return;
   $("none").hidden = recent.length > 0;
-  $("recent").replaceChildren(...recent.map(({ cell, row, label, decision, how }) => el("li", {}, el("button",
+  $("recent").replaceChildren(...recent.map(({ cell, row, label, decision }) => el("li", {}, el("button",
     { type: "button", onclick: () => showAgain(cell) },
-    el("span", { className: `mark ${decision}`, "aria-hidden": "true" }, MARK[decision] ?? ""),
-    el("span", {}, el("b", {}, label), ` ${row}`, el("br"),
-      el("small", {}, `${SAID[decision] ?? decision}${how === "audited" ? " · audit" : ""}`)),
-    el("span", { className: "change" }, "change")))));
+    el("span", { class: `mark ${decision}`, "aria-hidden": "true" }, MARK[decision] ?? ""),
+    el("span", {}, el("b", {}, label), ` ${row} `, el("small", {}, SAID[decision] ?? decision)),
+    el("span", { class: "change" }, "change")))));
 }
 
 function drawOrder() {
@@ -505,7 +493,7 @@ function drawOrder() {
   }
   $("by").value = order.by;
   $("label").value = order.label === null ? "" : String(order.label);
-  $("one-row").setAttribute("aria-pressed", String(order.row !== null));
+  $("one-row").setAttribute("aria-pressed", order.row !== null);
   $("one-row").disabled = order.row === null && state.cell === null;
 }
 
@@ -520,8 +508,7 @@ function drawNext() {
     : "Writes the completed table, the decisions, what is promised, and a report. You can go on afterwards.";
 }
 
-// -- start -----------------------------------------------------------------------------------------------------------
-
+// -- start
 inTurn(async () => {
   await refresh();
   const unsent = recall("unsent");
