@@ -6,7 +6,7 @@ RUNTIME := $(VENV)/.runtime
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: setup demo test test-all lint format docs dist bench clean clean-kernels
+.PHONY: setup demo review test test-all lint format docs dist bench clean clean-kernels
 
 setup: $(STAMP)
 
@@ -23,6 +23,11 @@ $(STAMP): $(RUNTIME)
 demo: $(RUNTIME)
 	@echo "The first run compiles the kernels, which takes about half a minute."
 	$(BIN)/python -m sylvan.app.demo
+
+# The review page on the built-in set, with pictures; Ctrl-C ends it.
+review: $(RUNTIME)
+	$(BIN)/python -m pip install --quiet --editable ".[review]"
+	$(BIN)/sylvan demo --review
 
 test: setup
 	$(PYTEST) -m "not slow"

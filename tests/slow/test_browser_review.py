@@ -619,7 +619,7 @@ def test_names_are_text(start, context):
     page = open_page(context, server)
     page.select_option("#label", str(MOODS.index("<b>amazed</b>")))
     page.wait_for_selector("#cell[data-cell$='.5']")
-    assert page.inner_text("#question") == "Is this row <b>amazed</b>?"
+    assert page.inner_text("#question") == "Does this row have <b>amazed</b>?"
     page.keyboard.press("a")
     page.wait_for_selector("#recent li")
     assert "<b>amazed</b>" in page.inner_text("#recent")

@@ -1,6 +1,7 @@
 """`make demo`: half the positives of a data set are hidden; which of them does a deep forest find again?"""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from sylvan import auto, imldf, rf_et
+from sylvan._files import whole_file
 from sylvan.datasets import hide_positives, load_digit_attributes
 from sylvan.measures import get_measure, measure_name
 
@@ -37,6 +39,24 @@ def _show_rules(X: pd.DataFrame, Y: pd.DataFrame) -> None:
         print(f"     {rule['says']}   ({rule['support']} rows, stability {rule['stability']:.1f})")
     n_hold, size = len(model.explain(X.iloc[[0]])), model.model_size_ / 1e6
     print(f"\nOf {len(rules)} rules, {n_hold} hold for row {X.index[0]}. The model takes {size:.1f} MB.")
+
+
+def write_pictures(folder: Path) -> Path:
+    """Write the digits as a table, half of whose positives are hidden, and as pictures; return the table's path."""
+    from PIL import Image  # noqa: PLC0415 (comes with matplotlib, an extra)
+
+    X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
+    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    names = [f"digit-{number}.png" for number in range(1, len(X) + 1)]
+    for name, pixels in zip(names, X.to_numpy()):
+        shades = (255 - 15 * pixels).clip(0).astype(np.uint8).reshape(8, 8)
+        Image.fromarray(shades).resize((160, 160), Image.Resampling.NEAREST).save(folder / "pictures" / name)
+    labels = hide_positives(Y, 0.5, random_state=SEED).reset_index(drop=True)
+    table = pd.concat([pd.DataFrame({"picture": names}), X.astype(int).reset_index(drop=True), labels], axis=1)
+    path = folder / "digits.csv"
+    with whole_file(path) as file:
+        file.write(table.to_csv(index=False).encode())
+    return path
 
 
 def main() -> None:
@@ -83,7 +103,7 @@ def main() -> None:
     print(best.to_string(index=False, float_format="{:.3f}".format))
     print(f"\nThe model takes {deep.model_size_ / 1e6:.1f} MB.")
     _show_rules(X_train, Y_train)
-    print("\nNext: README.md.")
+    print("\nNext: README.md. To decide yourself which suggestions are right, on a page in your browser: make review")
 
 
 if __name__ == "__main__":

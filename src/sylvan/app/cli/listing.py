@@ -3,6 +3,7 @@
 import os
 import re
 from inspect import getdoc
+from pathlib import Path
 from typing import Any
 
 import click
@@ -135,11 +136,25 @@ def _export(X: Any, Y: Any, options: dict[str, Any]) -> None:
     say(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels in {options['out']}.", options["quiet"])
 
 
-@click.command()
-def demo() -> None:
+@command("""
+sylvan demo
+sylvan demo --review          decide yourself which suggestions are right, on a page in your browser
+""")
+@click.option("--review", is_flag=True, help="Write the set, with pictures, into the folder sylvan-demo; review it.")
+@click.option("--no-browser", is_flag=True, help="With --review: print the link only.")
+def demo(review: bool, no_browser: bool) -> None:
     """Hide half of the positives of a built-in set; show which of them a deep forest finds again, and its rules."""
-    say("The first run compiles for about half a minute.")
-    sylvan.app.demo.main()
+    if not review:
+        say("The first run compiles for about half a minute.")
+        sylvan.app.demo.main()
+        return
+    folder = Path("sylvan-demo")
+    table = sylvan.app.demo.write_pictures(folder)
+    say(f"Handwritten digits, half of whose labels are hidden: {table}. The fit takes some seconds.")
+    command = ["review", table, "-l", "even:straight strokes only", "--drop", "picture", "--images", folder / "pictures", "--audit", "30"]
+    command += ["--decisions", folder / "decisions.csv", "--out", folder / "results", *["--no-browser"] * no_browser]
+    group = click.get_current_context().find_root().command
+    group.main([str(part) for part in command], "sylvan", standalone_mode=False)
 
 
 @command("""

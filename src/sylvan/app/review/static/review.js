@@ -307,7 +307,7 @@ function drawBar(bar, audit) {
   const soft = note(bar.audited ? "" : "by the model's word", bar.counting ? "being counted …" : "");
   show("missing", el("b", {}, missing), soft);
   const counts = `${whole(bar.confirmed)} yes · ${whole(bar.rejected)} no · ${whole(bar.unsure)} cannot tell`;
-  show("decided", el("b", {}, `${whole(bar.decided)} decided`), note(counts));
+  show("decided", el("b", {}, `${whole(bar.decided)} decided`), " ", note(counts));
   $("answered").hidden = audit.answered === audit.planned;
   $("answered").max = Math.max(audit.planned, 1);
   $("answered").value = audit.answered;
@@ -350,7 +350,7 @@ function drawCell(cell, before) {
   $("kind").className = audited ? "audit" : "note";
   $("kind").textContent = audited ? "Audit: drawn at random, so the probability is hidden"
     : `Queue: the cells that ${order.by === "value" ? "tell most" : "are most probable"} come first`;
-  $("question").replaceChildren("Is this row ", el("mark", {}, cell.label), "?");
+  $("question").replaceChildren("Does this row have ", el("mark", {}, cell.label), "?");
   $("row").replaceChildren("Row ", el("b", {}, cell.row));
   const likely = known(cell.probability) ? LIKELY.find(([least]) => cell.probability + 0.005 >= least)[1] : "";
   show("chance", likely && el("b", {}, percent(cell.probability)), likely && ` ${likely}`);
@@ -367,7 +367,7 @@ function drawCell(cell, before) {
   if ($("question").getBoundingClientRect().top < 0) $("cell").scrollIntoView({ block: "start" });
   const chance = likely && `${percent(cell.probability)}, ${likely}.`;
   const what = audited ? "Audit, the probability is hidden." : chance;
-  announce(`Is this row ${cell.label}? Row ${cell.row}. ${what} ${said}`);
+  announce(`Does this row have ${cell.label}? Row ${cell.row}. ${what} ${said}`);
 }
 
 /** What is shown when there is no cell to decide: what was written, nothing left, or not ready yet. */
