@@ -307,7 +307,7 @@ function drawBar(bar, audit) {
   const soft = note(bar.audited ? "" : "by the model's word", bar.counting ? "being counted …" : "");
   show("missing", el("b", {}, missing), soft);
   const counts = `${whole(bar.confirmed)} yes · ${whole(bar.rejected)} no · ${whole(bar.unsure)} cannot tell`;
-  show("decided", el("b", {}, `${whole(bar.decided)} decided`), " ", note(counts));
+  show("decided", el("b", {}, `${whole(bar.decided)} decided`), note(counts));
   $("answered").hidden = audit.answered === audit.planned;
   $("answered").max = Math.max(audit.planned, 1);
   $("answered").value = audit.answered;
