@@ -8,7 +8,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_features
-from sylvan.cascade.explain import CellReasons, ReadableRules
+from sylvan.cascade.explain.reasons import CellReasons
+from sylvan.cascade.explain.rules import ReadableRules
 from sylvan.cascade.layer import Layer, ask_layers, row_blocks, through_layers, trace_importances
 from sylvan.cascade.plan import default_measure
 from sylvan.io import Savable
