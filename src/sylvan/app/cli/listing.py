@@ -151,10 +151,14 @@ def demo(review: bool, no_browser: bool) -> None:
     folder = Path("sylvan-demo")
     table = sylvan.app.demo.write_pictures(folder)
     say(f"Handwritten digits, half of whose labels are hidden: {table}. The fit takes some seconds.")
-    command = ["review", table, "-l", "even:straight strokes only", "--drop", "picture", "--images", folder / "pictures", "--audit", "30"]
-    command += ["--decisions", folder / "decisions.csv", "--out", folder / "results", *["--no-browser"] * no_browser]
+    options: dict[str, Any] = {
+        "labels": "even:straight strokes only", "drop": "picture", "images": folder / "pictures", "audit": 30,
+        "decisions": folder / "decisions.csv", "out": folder / "results",
+    }  # fmt: skip
+    command = ["review", str(table), *["--no-browser"] * no_browser]
+    command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
     group = click.get_current_context().find_root().command
-    group.main([str(part) for part in command], "sylvan", standalone_mode=False)
+    group.main(command, "sylvan", standalone_mode=False)
 
 
 @command("""
