@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 from sylvan.bench.data import Sample, derive_seed, sample
 from sylvan.bench.methods import LayerChoice, build_method
 from sylvan.bench.protocol import FREQUENCY_MEASURES, Cell, Protocol
+from sylvan.labels.findings import Findings
 from sylvan.measures import get_measure
 
 try:
@@ -64,7 +65,7 @@ def run_cell(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> 
     The global generators of `random` and numpy are seeded for the cell, and set back, for methods that use them. Times
     are CPU seconds (`seconds` for fitting, `predict_seconds` for the test rows) and seconds of a clock (`wall_seconds`,
     all of the cell); `peak_mib` is the most memory the process had while the cell ran, `model_mb` the size of the
-    pickled model.
+    pickled model, without what it found out about its training rows.
     """
     machine = f"{platform.system()} {platform.machine()}"
     seed = derive_seed(protocol.seed, "model", cell.dataset, cell.repeat)
@@ -140,7 +141,7 @@ def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | No
         outcome.n_layers = int(model.n_layers_)
     with contextlib.suppress(pickle.PicklingError, TypeError, AttributeError):  # what cannot be stored has no size
         counter = _Counter()
-        pickle.Pickler(counter, protocol=5).dump(model)
+        _Predictor(counter, protocol=5).dump(model)
         outcome.model_mb = counter.size / 1e6
     names = (cell.target,) if cell.target else protocol.measures
     if protocol.task == "pairs":
@@ -227,6 +228,13 @@ class _Counter(io.RawIOBase):
     def write(self, data: Any) -> int:
         self.size += memoryview(data).nbytes
         return memoryview(data).nbytes
+
+
+class _Predictor(pickle.Pickler):
+    """Stores what new rows need."""
+
+    def persistent_id(self, obj: Any) -> str | None:
+        return "findings" if isinstance(obj, Findings) else None
 
 
 def _forget_peak() -> None:

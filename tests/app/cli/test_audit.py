@@ -158,11 +158,11 @@ def test_the_same_decisions_give_the_same_bytes(told, tmp_path):
 
 
 def test_a_list_that_was_filled_in_is_a_file_of_decisions(told, tmp_path):
-    """The list of suggestions has an empty column; its first column is the id."""
+    """The list of suggestions has an empty column, and reasons to go by; its first column is the id."""
     (tmp_path / "songs.csv").write_bytes((told.folder / "songs.csv").read_bytes())
     done(run(tmp_path, "impute", "-o", "one.csv", "--suggestions", "list.csv"))
     listed = read_as_text(tmp_path / "list.csv")
-    assert listed.columns.tolist() == ["id", "label", "probability", "written", "decision"]
+    assert listed.columns.tolist() == ["id", "label", "probability", "written", "decision", "reasons", "similar"]
     assert (listed["decision"] == "").all()
     listed.loc[:9, "decision"] = [
         "yes" if TRUTH.at[row, label] else "no" for row, label in zip(listed["id"][:10], listed["label"][:10])
