@@ -1,6 +1,7 @@
 """What decisions of people say about probabilities: two numbers for all labels, and one for each."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -72,11 +73,19 @@ class Recalibration:
             covariance += share * (np.linalg.inv(curvature) + np.outer(mine - at, mine - at))
         return cls(float(at[0]), float(at[1]), at[2:], covariance)
 
+    def of_cells(self, proba: np.ndarray, label: Any) -> np.ndarray:
+        """Return corrected probabilities of cells, whose labels are numbers."""
+        return np.asarray(expit(self.intercept + self.slope * _logit(proba) + self.offsets[label]))
+
+    def undo(self, corrected: np.ndarray, label: Any) -> np.ndarray:
+        """Return what `of_cells` made corrected probabilities of."""
+        return np.asarray(expit((_logit(corrected) - self.intercept - self.offsets[label]) / self.slope))
+
     def transform(self, proba: np.ndarray) -> np.ndarray:
         """Return corrected probabilities of (n, n_labels) cells."""
         values = np.empty(proba.shape)
         for rows in _blocks(proba):
-            values[rows] = expit(self.intercept + self.slope * _logit(proba[rows]) + self.offsets)
+            values[rows] = self.of_cells(proba[rows], slice(None))
         return values
 
     def sums(self, proba: np.ndarray, open_cells: np.ndarray) -> np.ndarray:
@@ -84,7 +93,7 @@ class Recalibration:
         found = np.zeros((3, len(self.offsets)))
         for rows in _blocks(proba):
             z = _logit(proba[rows])
-            p = expit(self.intercept + self.slope * z + self.offsets) * open_cells[rows]
+            p = self.of_cells(proba[rows], slice(None)) * open_cells[rows]
             v = p * (1.0 - p)
             found += [p.sum(axis=0), v.sum(axis=0), np.einsum("ij,ij->j", v, z)]
         return found
@@ -103,8 +112,7 @@ class Recalibration:
 
         `moves` (2 + n_labels,) says how the sum changes with a, b and the offsets.
         """
-        z = _logit(proba)
-        p = expit(self.intercept + self.slope * z + self.offsets[label])
+        z, p = _logit(proba), self.of_cells(proba, label)
         v = p * (1.0 - p)
         towards = self.covariance @ moves
         along = towards[0] + towards[1] * z + towards[2 + label]

@@ -11,6 +11,8 @@ from scipy import sparse
 from sylvan.app.review import cells as rooms
 from sylvan.app.review.cells import FileValues, FrameValues, Images, Viewer
 from sylvan.app.tables import open_table
+from sylvan.labels.reasons import Reason
+from sylvan.labels.recalibrate import Recalibration
 
 ROWS = pd.Index([f"song {at}" for at in range(40)])
 LABELS = ["happy", "calm"]
@@ -31,8 +33,7 @@ class Explains:
     def explain_cells(self, rows, labels, X=None, similar=0):
         self.asked.append(len(rows))
         reasons = [
-            [SimpleNamespace(feature="depth", value=np.nan, level="missing", contribution=-0.3),
-             SimpleNamespace(feature="tempo", value=4.0, level="high", contribution=0.2)]
+            [Reason("depth", np.nan, "missing", -0.3), Reason("tempo", 4.0, "high", 0.2)]
             for _ in rows
         ]  # fmt: skip
         other = [[SimpleNamespace(row=ROWS[9], share=0.25), SimpleNamespace(row="gone", share=0.1)] for _ in rows]
@@ -154,7 +155,7 @@ def test_reasons_add_up_and_come_with_similar_rows():
     assert viewer.show(8, 0.35)["pending"]
     viewer.prepare([8, 9], True)
     assert viewer.model.asked == [2]
-    shown = viewer.show(8, 0.35)
+    shown = viewer.show(8, 0.3)
     assert [(each["name"], each["value"], each["level"]) for each in shown["reasons"]] == [
         ("depth", "1", ""), ("tempo", "4", "high"),
     ]  # fmt: skip
@@ -165,6 +166,25 @@ def test_reasons_add_up_and_come_with_similar_rows():
     assert [(each["row"], each["share"]) for each in shown["similar"]] == [("song 9", 0.25)]
     like = shown["similar"][0]["values"]
     assert [(each["name"], each["value"]) for each in like] == [("depth", "1"), ("tempo", "9"), ("mode", "1")]
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.35, 0.8])
+def test_reasons_lead_from_what_holds_for_any_row_to_the_probability(probability):
+    """Decisions correct both ends, so that nothing of them is left for "everything else"."""
+    viewer = viewer_of(Explains())
+    viewer.prepare([8], True)
+    corrected = Recalibration(0.7, 1.5, np.array([0.2, 0.0]), np.eye(4))
+    shown = viewer.show(8, probability, corrected)
+    assert shown["base"] == pytest.approx(corrected.transform(np.array([[0.4, 0.4]]))[0, 0])
+    factor = (probability - shown["base"]) / (0.3 - 0.4)
+    assert [each["contribution"] for each in shown["reasons"]] == pytest.approx([-0.3 * factor, 0.2 * factor])
+    assert shown["rest"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_categories_are_neither_high_nor_low():
+    viewer = viewer_of(Explains(), categories={"tempo": ["slow", "quick"]})
+    viewer.prepare([8], True)
+    assert [each["level"] for each in viewer.show(8, 0.3)["reasons"]] == ["", ""]
 
 
 def test_of_a_drawn_cell_nothing_of_the_model_is_told():

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -187,6 +188,42 @@ def test_a_cell_that_another_tab_decided_is_not_overwritten(session, path):
         with pytest.raises(Conflict):
             session.decide(name, "confirmed", was)
     assert path.read_bytes() == before
+
+
+def settled(session, order=FIRST):
+    """Wait for counts and reasons; return the cell that is shown."""
+    until(lambda: not (session.state(order)["cell"]["pending"] or session.state(order)["bar"]["counting"]))
+    return session.state(order)["cell"]
+
+
+def test_a_decision_is_not_taken_for_what_the_model_thinks(path):
+    """A cell that is shown again has the model's probability, not 0 or 1, and reasons that lead to it."""
+    with closing(session_of(path, audit=0, model=fitted().model)) as session:
+        cell = settled(session)
+        for word, before in (("rejected", None), ("confirmed", "rejected")):
+            session.decide(cell["cell"], word, before)
+            settled(session)
+            session.show(FIRST, session.find(cell["cell"]))
+            shown = settled(session)
+            assert (shown["cell"], shown["decision"]) == (cell["cell"], word)
+            assert 0.02 < shown["probability"] < 0.98
+            assert shown["rest"] == pytest.approx(0.0, abs=1e-6)  # all three features are shown
+            total = shown["base"] + sum(each["contribution"] for each in shown["reasons"]) + shown["rest"]
+            assert total == pytest.approx(shown["probability"])
+
+
+def test_the_probability_of_a_cell_does_not_change_while_somebody_looks_at_it(path):
+    with closing(session_of(path, audit=0)) as session:
+        order = Order("probability")
+        for _ in range(6):
+            session.decide(session.state(order)["cell"]["cell"], "rejected", None)
+        cell = session.state(order)["cell"]  # comes up before the six are counted
+        settled(session, order)
+        row, label = map(int, cell["cell"].split("."))
+        assert session.count.audit.missing[row, label] < cell["probability"] - 0.01
+        assert session.state(order)["cell"]["probability"] == cell["probability"]
+        session.show(order, session.find(cell["cell"]))  # it comes up anew
+        assert session.state(order)["cell"]["probability"] == pytest.approx(session.count.audit.missing[row, label])
 
 
 def test_a_decided_cell_can_be_shown_and_left(session):

@@ -12,12 +12,14 @@ import pandas as pd
 
 from sylvan.app.tables.files import Table
 from sylvan.exceptions import TableError
+from sylvan.labels.recalibrate import Recalibration
 
 _LOG = logging.getLogger(__name__)
 _MOST_VALUES, _MOST_SIMILAR_VALUES, _MOST_REASONS, _N_SIMILAR = 60, 6, 5, 3
 _MOST_TEXT, _LONG_TEXT = 5000, 60  # characters of a value that are sent, and those from which on it is a paragraph
 _KEPT = 5000  # rows and cells that are kept ready: what is shown does not grow with the table
 _SAMPLE = 20_000  # rows that say what is high and low in a column
+_STILL = 1e-6  # of a probability that all reasons together do not move
 _LARGEST_IMAGE = 20_000_000
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 
@@ -117,6 +119,23 @@ class _Kept(OrderedDict[Any, Any]):
             self.popitem(last=False)
 
 
+class _Said(NamedTuple):
+    """What a model says of a cell: reasons, the sum of all of them, from where they start, and similar rows.
+
+    `base` is what it says of any row, before decisions corrected anything.
+    """
+
+    reasons: list[Any]
+    moved: float
+    base: float
+    similar: list[tuple[int, float]]
+
+    def corrected(self, probability: float, base: float) -> list[Any]:
+        """Return the reasons such that all of them lead from the base to the probability."""
+        factor = (probability - base) / self.moved if abs(self.moved) > _STILL else 1.0
+        return [each._replace(contribution=each.contribution * factor) for each in self.reasons]
+
+
 class Viewer:
     """Makes what the page shows of a cell; `prepare` does beforehand what takes long.
 
@@ -192,10 +211,13 @@ class Viewer:
         at = {row: place for place, row in enumerate(self.rows)} if any(similar) else {}
         same = [[(at[each.row], float(each.share)) for each in some if each.row in at] for some in similar]
         self._read({row for some in same for row, _ in some})
-        facts = zip(found.top(_MOST_REASONS), np.asarray(found.base_present).tolist(), same)
+        base, before = found.base_present, getattr(getattr(model, "labels_", None), "recalibration", None)
+        if before is not None:
+            base = before.undo(base, np.array(cells) % n)
+        facts = zip(found.top(_MOST_REASONS), (found.present - found.base_present).tolist(), base.tolist(), same)
         with self._lock:
             if self.model is model:
-                self._reasons.keep(dict(zip(cells, facts)))
+                self._reasons.keep({cell: _Said(*each) for cell, each in zip(cells, facts)})
 
     def _read(self, rows: set[int]) -> None:
         wanted = rows - self._rows.keys()
@@ -220,8 +242,11 @@ class Viewer:
 
     # -- what is shown -----------------------------------------------------------------------------------------------
 
-    def show(self, cell: int, probability: float | None) -> dict[str, Any]:
-        """Return what is known of a cell; without a probability, nothing that the model thinks of it."""
+    def show(self, cell: int, probability: float | None, recalibration: Recalibration | None = None) -> dict[str, Any]:
+        """Return what is known of a cell; without a probability, nothing that the model thinks of it.
+
+        `recalibration` is what decisions said of all cells when they made the probability.
+        """
         row, label = divmod(cell, len(self.labels))
         hidden = probability is None
         with self._lock:
@@ -231,7 +256,10 @@ class Viewer:
         if texts is None and self.quick is not None:  # until the file is read
             texts = self._in_memory(row)
         by_name = dict(zip(names, texts or []))
-        reasons = None if said is None else [self._reason(each, by_name) for each in said[0]]
+        reasons = None
+        if said is not None and probability is not None:
+            base = said.base if recalibration is None else float(recalibration.of_cells(np.array(said.base), label))
+            reasons = [self._reason(each, by_name) for each in said.corrected(probability, base)]
         share = {} if reasons is None else {each["name"]: each["contribution"] for each in reasons}
         values = [] if texts is None else self._values(row, texts, share)
         shown: dict[str, Any] = {
@@ -241,8 +269,8 @@ class Viewer:
             "pending": pending,
         }  # fmt: skip
         if said is not None and probability is not None:
-            shown |= {"base": said[1], "rest": probability - said[1] - sum(share.values())}
-            shown["similar"] = [self._similar(each, names, shown["values"]) for each in said[2]]
+            shown |= {"base": base, "rest": probability - base - sum(share.values())}
+            shown["similar"] = [self._similar(each, names, shown["values"]) for each in said.similar]
         elif not hidden and not self.explains:
             shown |= {"reasons": [], "similar": []}
         return shown
@@ -271,9 +299,10 @@ class Viewer:
             return ""
 
     def _reason(self, reason: Any, by_name: dict[str, str]) -> dict[str, Any]:
-        text = by_name.get(str(reason.feature)) or ("" if pd.isna(reason.value) else f"{reason.value:.6g}")
-        level = reason.level if reason.level in ("high", "low") else ""
         name = str(reason.feature)
+        text = by_name.get(name) or ("" if pd.isna(reason.value) else f"{reason.value:.6g}")
+        ordered = reason.level in ("high", "low") and (self.quick is None or name not in self.quick.categories)
+        level = reason.level if ordered else ""
         return {"name": name, "value": text, "level": level, "contribution": float(reason.contribution)}
 
     def _similar(self, similar: tuple[int, float], names: list[str], like: list[dict[str, Any]]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sylvan.app.review.ledger import Ledger
 from sylvan.exceptions import DecisionError
 from sylvan.labels.audit import Audit
 from sylvan.labels.decisions import COLUMNS
+from sylvan.labels.recalibrate import Recalibration
 
 _LOG = logging.getLogger(__name__)
 _BATCH, _READY, _QUEUED = 200, 50, 500  # cells that are prepared at a time, that are to be ready, that are put in order
@@ -36,6 +37,13 @@ class Order(NamedTuple):
     by: str = "value"
     label: int | None = None
     row: int | None = None
+
+
+class Current(NamedTuple):
+    """A cell that is looked at, and what was known when it came up: its probability does not change meanwhile."""
+
+    cell: int
+    recalibration: Recalibration
 
 
 class Conflict(Exception):
@@ -118,7 +126,7 @@ class Session:
         self.refit_state = {"state": "idle", "message": "" if refit else NO_REFIT}
         self.finished: dict[str, Any] | None = None
         self._ids: OrderedDict[str, bool] = OrderedDict()
-        self._current: OrderedDict[Order, int] = OrderedDict()
+        self._current: OrderedDict[Order, Current] = OrderedDict()
         self._order = Order()
         self._begin(findings)
         if audit and not self._planned:
@@ -189,7 +197,7 @@ class Session:
         with self.lock:
             order, current = self._order, self._current.get(self._order)
             waiting, queue = self._waiting(order), self._queue(order)
-        now = [] if current is None else [current]
+        now = [] if current is None else [current.cell]
         for cells, reasons in ((waiting, False), ([cell for cell in [*now, *queue] if cell not in waiting], True)):
             if self.viewer.lacks([*now, *cells[:_READY]], reasons):
                 step = _BATCH if not reasons or not self.viewer.explains else _READY
@@ -211,18 +219,18 @@ class Session:
             queues[order] = left = [cell for cell in self._queued(self.count.audit, order) if cell not in said]
         return left
 
-    def _next(self, order: Order) -> tuple[str, int | None]:
+    def _next(self, order: Order) -> tuple[str, Current | None]:
         """Return the phase and the cell that is looked at now: the same until it is decided."""
-        waiting, cell = self._waiting(order), self._current.get(order)
-        if cell is None:
-            cell = next(iter(waiting or self._queue(order)), None)
-            self._keep_current(order, cell)
-        return ("done" if cell is None else "audit" if waiting else "queue"), cell
+        waiting = self._waiting(order)
+        if order not in self._current:
+            self._keep_current(order, next(iter(waiting or self._queue(order)), None))
+        current = self._current.get(order)
+        return ("done" if current is None else "audit" if waiting else "queue"), current
 
     def _keep_current(self, order: Order, cell: int | None) -> None:
         self._current.pop(order, None)
         if cell is not None:
-            self._current[order] = cell
+            self._current[order] = Current(cell, self.count.audit.recalibration)
         while len(self._current) > _REMEMBERED:
             self._current.popitem(last=False)
 
@@ -230,8 +238,8 @@ class Session:
         """Return all that the page shows."""
         with self.lock:
             self._order = order
-            phase, cell = self._next(order)
-            shown = None if cell is None else self._shown(cell)
+            phase, current = self._next(order)
+            shown = None if current is None else self._shown(*current)
             ledger = self.ledger
             bar = {"decided": len(ledger.said)} | {word: ledger.counts[word] for word in DECISIONS} | self.count.bar
             bar |= {"precision": self.precision, "confidence": self.confidence, "counting": self._counter.busy}
@@ -244,14 +252,16 @@ class Session:
                 "recent": [self._brief(each) for each in islice(reversed(ledger.mine), _RECENT)],
                 "finished": self.finished, "notice": notice or self.notice,
             }  # fmt: skip
-        if cell is not None and shown is not None and shown["pending"]:
+        if shown is not None and shown["pending"]:
             self._preparer.ask()
         return found
 
-    def _shown(self, cell: int) -> dict[str, Any]:
+    def _shown(self, cell: int, recalibration: Recalibration) -> dict[str, Any]:
         row, label = divmod(cell, len(self.labels))
         audited, said = cell in self.ledger.draws, self.ledger.said
-        shown = self.viewer.show(cell, None if audited else float(self.count.audit.missing[row, label]))
+        # Of a decided cell, too, what the model thinks of it: its decision is another thing.
+        p = None if audited else float(recalibration.of_cells(self.count.audit.proba[row, label], label))
+        shown = self.viewer.show(cell, p, recalibration)
         names: dict[str, list[str]] = {"recorded": [], "confirmed": [], "rejected": []}
         for at, name in enumerate(self.labels):
             word = "recorded" if self.findings.recorded[row, at] else said.get(cell - label + at)
@@ -286,7 +296,7 @@ class Session:
                 self.ledger.decide(cell, decision)
                 self._counter.ask()
             self.notice = None
-            for order in [order for order, current in self._current.items() if current == cell]:
+            for order in [order for order, current in self._current.items() if current.cell == cell]:
                 del self._current[order]
 
     def show(self, order: Order, cell: int | None) -> None:
