@@ -30,6 +30,7 @@ _LARGEST_BODY = 64 * 1024
 _STATIC = {
     "review.js": (_HERE / "static" / "review.js", "text/javascript"),
     "review.css": (_HERE / "static" / "review.css", "text/css"),
+    "favicon.svg": (_HERE / "static" / "favicon.svg", "image/svg+xml"),
     "style.css": (Path(str(sylvan.pages.__file__)).parent / "style.css", "text/css"),
 }
 _HEADERS = {
