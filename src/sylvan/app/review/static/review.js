@@ -1,19 +1,28 @@
-// The page is a function of the state that the server sends. All requests go one after the other, so a key that is
-// pressed while a decision is being stored waits for its turn: none is lost, and the next cell is shown when the
-// decision before is on the disk. Text of users is only ever put in as text.
+// The page is a function of the state that the server sends. All requests go one after the other, and the next cell
+// is shown when the decision before is on the disk. A key counts for a cell that somebody can have seen: one that is
+// pressed while a decision is on its way, or that hits a cell which has only just come, is not taken. Text of users is
+// only ever put in as text.
 
 const $ = (id) => document.getElementById(id);
 const SAID = { confirmed: "yes", rejected: "no", unsure: "cannot tell" };
 const MARK = { confirmed: "✓", rejected: "✗", unsure: "?" };
 const FILES = {
   "certificate.txt": "what is promised, in sentences", "report.html": "a short report that can be sent on",
-  "decisions.csv": "all decisions, merged", table: "the table, with what is confirmed and what the list adds",
+  "decisions.csv": "the last word on each cell",
+  table: "the table, with confirmed cells and the suggested ones of the list",
+};
+const HINTS = {
+  count: "These cells narrow the count of missing labels. They bring no list nearer to its certificate.",
+  list: "These cells bring a list nearer to its certificate. They do not narrow the count of missing labels.",
 };
 const LIKELY = [
   [0.95, "almost certainly present"], [0.75, "probably present"], [0.55, "rather present than not"],
   [0.45, "as likely as not"], [0.25, "rather absent"], [0.05, "probably absent"], [0, "almost certainly absent"],
 ];
 const FIRST_VALUES = 12;
+const ENOUGH = 20; // answers of an audit, from which on there is something to count
+const GLANCE = 200; // milliseconds in which nobody has seen what is asked: a second key is a slip
+const FEW_PIXELS = 64; // in a picture that is shown larger, dots and not a blur
 
 let state = null; // what the server said last
 let order = readOrder();
@@ -21,7 +30,8 @@ let trouble = null; // why the server cannot be reached now: "network" or "expir
 let era = 0; // keys pressed before a surprise are not meant for the cell that it shows
 let turn = Promise.resolve();
 let waiting = 0; // requests under way or in line
-let ahead = 0; // decisions among them
+let deciding = false; // whether a decision is among them
+let looks = 0; // cells that have come
 let asked = 0; // times in a row that we have asked for what is not there yet
 let timer = null;
 let wake = () => {};
@@ -34,7 +44,6 @@ const many = (n, one, more) => `${whole(n)} ${Math.round(n) === 1 ? one : more}`
 const known = (number) => typeof number === "number" && Number.isFinite(number);
 function number(text) { return /^[\d.]+$/.test(text ?? "") ? Number(text) : null; }
 const announce = (text) => { $("live").textContent = text; };
-const tell = (text) => show("notice", text ?? "");
 
 function percent(share) {
   if (share > 0 && share < 0.005) return "under 1 %";
@@ -56,6 +65,13 @@ function show(id, ...parts) {
   $(id).hidden = parts.join("") === "";
 }
 
+/** Say something above the cell, which makes room for it; where somebody has scrolled away, it is brought to sight. */
+function tell(text) {
+  const before = $("notice").textContent;
+  show("notice", text ?? "");
+  if (text && text !== before) $("notice").scrollIntoView({ block: "nearest" });
+}
+
 /** Whether a part of the page has to be drawn anew. */
 function changed(part, ...facts) {
   const before = drawn[part];
@@ -63,12 +79,12 @@ function changed(part, ...facts) {
   return drawn[part] !== before;
 }
 
-/** Keep something in this tab, also if it is loaded again; private windows may refuse. */
-function remember(key, value) {
-  try { sessionStorage.setItem(key, JSON.stringify(value)); } catch { /* it is lost with the page */ }
+/** Keep something in this tab, also if it is loaded again, or in all tabs; private windows may refuse. */
+function remember(key, value, where = "sessionStorage") {
+  try { window[where].setItem(key, JSON.stringify(value)); } catch { /* it is lost with the page */ }
 }
-function recall(key) {
-  try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; }
+function recall(key, where = "sessionStorage") {
+  try { return JSON.parse(window[where].getItem(key)); } catch { return null; }
 }
 
 // -- the server
@@ -151,7 +167,16 @@ function accept({ status, answer }, failed = "") {
   else tell(failed + (answer.notice ?? answer.error ?? `The server answered ${status}.`));
 }
 
-const refresh = async () => accept(await insist(`/api/state?${query()}`));
+/** What there is now. An address may name a label or a row that is not here: then all are shown. */
+async function refresh() {
+  const found = await insist(`/api/state?${query()}`);
+  if (found.status !== 400 || (order.label === null && order.row === null)) return accept(found);
+  order = { ...order, label: null, row: null };
+  history.replaceState(null, "", `#${query()}`);
+  await refresh();
+  tell(`${found.answer.error} All labels and rows are shown.`);
+}
+
 const goOn = () => post("/api/show", { cell: null });
 const post = async (path, body = {}) => accept(await insist(path, { ...body, id: crypto.randomUUID() }));
 
@@ -179,18 +204,21 @@ function ready() {
   return trouble === null && state !== null && !finished;
 }
 
-/** A key is about the cell that is seen; one after decisions that are still on their way, about what they bring. */
+/** A key is about the cell that is seen when it is pressed, even if another one is on its way. */
 function say(send) {
-  if (!ready() || (ahead === 0 && state.cell === null && send !== undo)) return;
+  if (!ready() || (state.cell === null && send !== undo)) return;
+  if (deciding || (send !== undo && !("seen" in $("cell").dataset))) {
+    announce("Too quick: this key was not taken.");
+    return;
+  }
   const id = crypto.randomUUID();
-  const seen = ahead === 0 ? state.cell : null;
-  ahead += 1;
-  inTurn(() => send(id, seen ?? state.cell), () => { ahead -= 1; });
+  const { cell } = state;
+  deciding = true;
+  inTurn(() => send(id, cell), () => { deciding = false; });
 }
 
-const decide = (decision) => say(async (id, cell) => {
-  if (cell !== null) await store("/api/decide", { cell: cell.cell, decision, id, was: cell.decision });
-});
+const decide = (decision) => say((id, cell) =>
+  store("/api/decide", { cell: cell.cell, decision, id, was: cell.decision }));
 
 async function undo(id) {
   const [last] = state.recent;
@@ -200,7 +228,13 @@ async function undo(id) {
 
 function showAgain(cell) {
   finished = false;
-  inTurn(() => post("/api/show", { cell }).then(() => $("cell").focus()));
+  inTurn(() => post("/api/show", { cell }).then(lookUp));
+}
+
+/** To where the bar and the question are. */
+function lookUp() {
+  $("cell").focus({ preventScroll: true });
+  scrollTo(0, 0);
 }
 
 function setOrder(change) {
@@ -215,14 +249,15 @@ async function finish() {
   finished = found.status === 200;
   accept(found);
   drawNext();
-  if (finished) { $("cell").focus({ preventScroll: true }); scrollTo(0, 0); }
+  if (finished) lookUp();
 }
 
 function drawMore() {
   if (!$("n").reportValidity()) return;
   if (order.label !== null || order.row !== null) history.pushState(null, "", `#by=${order.by}`);
   order = readOrder(); // cells of an audit are of all rows and labels
-  inTurn(() => post("/api/audit", { n: number($("n").value), precision: number($("precision").value) }));
+  const wanted = { n: number($("n").value), precision: number($("precision").value) };
+  inTurn(() => post("/api/audit", wanted).then(lookUp));
   $("draw").open = false;
 }
 
@@ -237,6 +272,7 @@ const ACTIONS = {
 };
 for (const [id, action] of Object.entries(ACTIONS)) {
   $(id).addEventListener("click", (event) => {
+    if (state === null && !["again", "help", "close"].includes(id)) return;
     action();
     // A pointer leaves the focus on its button, where the next space would press it again.
     if (event.detail > 0 && event.currentTarget.closest("#buttons")) $("cell").focus({ preventScroll: true });
@@ -244,6 +280,9 @@ for (const [id, action] of Object.entries(ACTIONS)) {
 }
 $("by").addEventListener("change", () => setOrder({ by: $("by").value }));
 $("label").addEventListener("change", () => setOrder({ label: number($("label").value) }));
+const hint = () => { $("draw-hint").textContent = $("precision").value ? HINTS.list : HINTS.count; };
+$("precision").addEventListener("change", hint);
+hint(); // a browser may keep what was chosen before
 $("use-keys").checked = recall("keys") ?? true;
 $("use-keys").addEventListener("change", () => remember("keys", $("use-keys").checked));
 
@@ -261,6 +300,16 @@ document.addEventListener("keydown", (event) => {
   if (!event.repeat) ACTIONS[KEYS[key]](); // a key that is held down says one thing
 });
 
+// On a phone there is no room for what the list's certificate says, until somebody asks.
+const narrow = matchMedia("(max-width: 44rem)");
+const fold = () => { $("certificate").open = !narrow.matches; };
+narrow.addEventListener("change", fold);
+fold();
+const sideways = new ResizeObserver(() => {
+  $("sideways").hidden = $("beside").scrollWidth <= $("beside").clientWidth + 1;
+});
+for (const id of ["beside", "rows"]) sideways.observe($(id));
+
 addEventListener("popstate", () => { order = readOrder(); inTurn(refresh); });
 addEventListener("pageshow", (event) => { if (event.persisted) inTurn(refresh); });
 addEventListener("online", () => wake());
@@ -274,6 +323,7 @@ document.addEventListener("visibilitychange", () => {
 
 // -- what is shown
 function drawTrouble(why, body = null) {
+  const before = trouble;
   trouble = why;
   $("trouble").hidden = why === null;
   for (const button of $("buttons").children) button.setAttribute("aria-disabled", why !== null);
@@ -284,6 +334,7 @@ function drawTrouble(why, body = null) {
   const kept = body?.decision ? ` “${SAID[body.decision]}” is not stored yet; it is kept and will be sent.` : "";
   const safe = ` What was decided before is safe${state ? ` in ${state.file}` : ""}.`;
   if ($("trouble-text").textContent !== reason + kept + safe) $("trouble-text").textContent = reason + kept + safe;
+  if (before === null) $("trouble").scrollIntoView({ block: "nearest" });
 }
 
 function draw(next) {
@@ -294,7 +345,7 @@ function draw(next) {
   show("who", `${many(state.n_rows, "row", "rows")} · ${state.user} · ${state.file}`);
   drawBar(state.bar, state.audit);
   drawCell(state.cell, before);
-  drawRecent(state.recent);
+  drawRecent(state.recent, state.cell);
   drawOrder();
   drawNext();
   if (focus !== document.body && !focus?.checkVisibility()) $("cell").focus({ preventScroll: true });
@@ -302,28 +353,35 @@ function draw(next) {
 
 function drawBar(bar, audit) {
   if (!changed("bar", bar, audit)) return;
-  const note = (...texts) => el("span", { class: "note" }, ...texts.filter(Boolean).map((text) => ` ${text}`));
-  const missing = `${many(bar.missing, "label", "labels")} missing (${whole(bar.low)} to ${whole(bar.high)})`;
-  const soft = note(bar.audited ? "" : "by the model's word", bar.counting ? "being counted …" : "");
-  show("missing", el("b", {}, missing), soft);
+  const note = (texts) => el("span", { class: "note" }, texts.filter(Boolean).join(" "));
+  const line = (bold, ...soft) => [el("b", {}, bold), " ", note(soft)];
+  const left = Math.max(Math.min(ENOUGH, audit.planned) - audit.answered, 0);
+  // The very first answers say so little that a number would be theirs.
+  const early = audit.planned > 0 && (left > 0 || !bar.audited);
+  const wanted = left > 0 ? `: ${many(left, "more answer", "more answers")}` : "";
+  const missing = early ? `Too early to count${wanted}`
+    : `${many(bar.missing, "label", "labels")} missing (${whole(bar.low)} to ${whole(bar.high)})`;
+  const counting = bar.counting && left === 0 ? "being counted …" : "";
+  show("missing", ...line(missing, bar.audited || early ? "" : "by the model's word", counting));
   const counts = `${whole(bar.confirmed)} yes · ${whole(bar.rejected)} no · ${whole(bar.unsure)} cannot tell`;
-  show("decided", el("b", {}, `${whole(bar.decided)} decided`), note(counts));
+  show("decided", ...line(`${whole(bar.decided)} decided`, counts));
   $("answered").hidden = audit.answered === audit.planned;
   $("answered").max = Math.max(audit.planned, 1);
   $("answered").value = audit.answered;
   show("progress", audit.planned ? `${whole(audit.answered)} of ${whole(audit.planned)} audit cells answered` : "");
   const certified = bar.certified ? `${many(bar.certified, "cell", "cells")} certified` : "No certified list yet";
-  show("certified", el("b", {}, certified));
+  $("certified").textContent = certified;
   show("promise", bar.note ?? "");
-  // The very first answers say so little that the scale would be theirs.
-  drawInterval(bar, bar.audited && audit.answered >= Math.min(20, audit.planned));
+  for (const id of ["interval", "scale"]) $(id).toggleAttribute("hidden", early);
+  drawInterval(bar, bar.audited && !early);
 }
 
 /** The interval on a scale that jumps seldom. The first one stays in pale, to show how far it has shrunk. */
 function drawInterval(bar, settled) {
-  const key = `first ${state.file}`;
-  const first = settled ? recall(key) ?? [bar.low, bar.high] : null;
-  if (settled) remember(key, first);
+  const key = `first ${state.file} ${state.title}`;
+  const kept = recall(key, "localStorage");
+  const first = settled ? (kept?.length === 2 && kept.every(known) ? kept : [bar.low, bar.high]) : null;
+  remember(key, first, "localStorage"); // none, as long as nothing is counted: another review began under this name
   const end = Math.max(bar.high, first?.[1] ?? 0, 10);
   const power = 10 ** Math.floor(Math.log10(end));
   const most = [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= end) * power;
@@ -350,7 +408,7 @@ function drawCell(cell, before) {
   $("kind").className = audited ? "audit" : "note";
   $("kind").textContent = audited ? "Audit: drawn at random, so the probability is hidden"
     : `Queue: the cells that ${order.by === "value" ? "tell most" : "are most probable"} come first`;
-  $("question").replaceChildren("Does this row have ", el("mark", {}, cell.label), "?");
+  $("question").replaceChildren("Does this row have the label ", el("mark", {}, cell.label), "?");
   $("row").replaceChildren("Row ", el("b", {}, cell.row));
   const likely = known(cell.probability) ? LIKELY.find(([least]) => cell.probability + 0.005 >= least)[1] : "";
   show("chance", likely && el("b", {}, percent(cell.probability)), likely && ` ${likely}`);
@@ -360,14 +418,24 @@ function drawCell(cell, before) {
   drawValues(cell);
   drawReasons(cell);
   drawSimilar(cell);
+  const came = $("cell").dataset.cell !== cell.cell || before?.decision !== cell.decision;
   $("cell").dataset.cell = cell.cell;
-  document.title = `${cell.label}? ${cell.row} · ${state.title}`;
-  if (before?.cell === cell.cell && before.decision === cell.decision) return; // only its reasons came
+  document.title = `Label ${cell.label}? Row ${cell.row} · ${state.title}`;
+  if (!came) return; // only its reasons did
   $("cell").classList.toggle("even"); // starts the animation anew
+  awaitLook();
   if ($("question").getBoundingClientRect().top < 0) $("cell").scrollIntoView({ block: "start" });
   const chance = likely && `${percent(cell.probability)}, ${likely}.`;
   const what = audited ? "Audit, the probability is hidden." : chance;
-  announce(`Does this row have ${cell.label}? Row ${cell.row}. ${what} ${said}`);
+  announce(`Does this row have the label ${cell.label}? Row ${cell.row}. ${what} ${said}`);
+}
+
+/** From when on keys are about the cell that has come. */
+function awaitLook() {
+  const mine = ++looks;
+  delete $("cell").dataset.seen;
+  const seen = () => { if (mine === looks) $("cell").dataset.seen = ""; };
+  requestAnimationFrame(() => setTimeout(seen, GLANCE)); // there are no frames in a tab that nobody sees
 }
 
 /** What is shown when there is no cell to decide: what was written, nothing left, or not ready yet. */
@@ -375,7 +443,9 @@ function drawNothing() {
   const limited = order.label !== null || order.row !== null;
   const done = limited ? "No cell is left here" : "No cell is left";
   const titles = { finished: "Finished", done, preparing: "One moment …" };
+  looks += 1;
   delete $("cell").dataset.cell;
+  delete $("cell").dataset.seen;
   show("chance");
   show("said");
   $("all").hidden = !limited;
@@ -383,6 +453,9 @@ function drawNothing() {
     $("folder").textContent = state.finished.folder;
     const entries = state.finished.files.map((name) => [el("dt", {}, name), el("dd", {}, FILES[name] ?? FILES.table)]);
     $("files").replaceChildren(...entries.flat());
+    const notes = state.finished.notes ?? [];
+    $("notes").replaceChildren(...notes.map((note) => el("li", {}, note)));
+    $("promised").hidden = notes.length === 0;
   }
   $("question").textContent = titles[instead()];
   document.title = `${titles[instead()]} · ${state.title}`;
@@ -392,14 +465,21 @@ function drawNothing() {
 function drawLabels(labels) {
   const tag = (word) => (name) => el("span", { class: `tag ${word}` }, name);
   const given = ["recorded", "confirmed", "rejected"].filter((word) => labels[word].length > 0);
-  const list = (word) => el("div", {}, el("dt", {}, word), el("dd", {}, ...labels[word].map(tag(word))));
+  const tags = (word) => labels[word].flatMap((name) => [tag(word)(name), " "]);
+  const list = (word) => el("div", {}, el("dt", {}, word), el("dd", {}, ...tags(word)));
   const none = el("div", {}, el("dt", {}, "recorded"), el("dd", {}, "none"));
   $("others").replaceChildren(...(given.length ? given.map(list) : [none]));
 }
 
 function level(word) {
   const arrow = { high: "▲ high", low: "▼ low", missing: "missing" }[word];
-  return arrow ? el("span", { class: "level" }, arrow) : null;
+  return arrow ? el("span", {}, " ", el("span", { class: "level" }, arrow)) : null;
+}
+
+function image(src, alt) {
+  const made = el("img", { src, alt });
+  made.onload = () => made.classList.toggle("dots", made.naturalHeight <= FEW_PIXELS);
+  return made;
 }
 
 function drawValues(cell) {
@@ -407,7 +487,7 @@ function drawValues(cell) {
   const plain = cell.values.filter(({ kind, name, value }) => kind === "value" && !told.has(name) && value !== cell.row);
   const content = (value) => {
     const alt = `${value.name} of row ${cell.row}`;
-    if (value.kind === "image" && value.url) return el("img", { src: value.url, alt });
+    if (value.kind === "image" && value.url) return image(value.url, alt);
     // What has to be scrolled must be reached by the keyboard.
     const long = value.value.length > 400 ? { tabindex: "0", role: "region", "aria-label": value.name } : {};
     return el("div", { class: "words", ...long }, value.value);
@@ -415,6 +495,7 @@ function drawValues(cell) {
   const large = cell.values.filter((value) => value.kind !== "value");
   const figure = (value) => el("figure", {}, el("figcaption", {}, value.name), content(value));
   $("shown").replaceChildren(...large.map(figure));
+  $("shown").classList.toggle("one", large.filter(({ kind }) => kind === "image").length === 1);
   const entry = ({ name, value, level: word }) =>
     el("div", {}, el("dt", {}, name), el("dd", {}, value || "–", level(word)));
   const cut = plain.length > FIRST_VALUES + 3 ? FIRST_VALUES : plain.length;
@@ -424,7 +505,7 @@ function drawValues(cell) {
   const title = told.size ? "Other values of the row" : "Values of the row";
   $("values-title").textContent = cell.pending && !cell.values.length ? `${title} are being read …` : title;
   $("more").hidden = cut === plain.length;
-  const left = cell.more_values ? ` (${whole(cell.more_values)} others are not shown)` : "";
+  const left = cell.more_values ? `; ${many(cell.more_values, "further one is", "further ones are")} left out` : "";
   $("more-title").textContent = many(plain.length - cut, "more value", "more values") + left;
 }
 
@@ -434,7 +515,7 @@ function drawReasons({ how, reasons, base, rest }) {
   if (all.length && known(rest)) all.push({ name: "everything else", value: "", level: "", contribution: rest });
   const most = Math.max(...all.map((reason) => Math.abs(reason.contribution)), 0.01);
   const end = all.reduce((sum, reason) => sum + reason.contribution, base);
-  const way = known(base) ? ` from ${percent(base)}, the share of all rows, to ${percent(end)}` : "";
+  const way = known(base) ? `, from ${percent(base)} for any row to ${percent(end)} for this one` : "";
   const wait = "The reasons are being worked out; you need not wait for them.";
   $("why-note").textContent = reasons === null ? wait : `Percentage points${way}.`;
   $("sides").hidden = all.length === 0;
@@ -464,7 +545,7 @@ function drawSimilar(cell) {
     const by = new Map(values.map((value) => [value.name, value]));
     const cells = told.map(({ name }) => {
       const { url, value } = by.get(name) ?? {};
-      return el("td", {}, url ? el("img", { src: url, alt: `${name} of ${row}` }) : value || "–");
+      return el("td", {}, url ? image(url, `${name} of ${row}`) : value || "–");
     });
     return el("tr", {}, el("th", { scope: "row" }, row), ...cells, el("td", { class: "number" }, share));
   };
@@ -475,14 +556,20 @@ function drawSimilar(cell) {
       ...similar.map(({ row, share, values }) => line(row, percent(share), values))));
 }
 
-function drawRecent(recent) {
-  if (!changed("recent", recent)) return;
-  $("none").hidden = recent.length > 0;
-  $("recent").replaceChildren(...recent.map(({ cell, row, label, decision }) => el("li", {}, el("button",
-    { type: "button", onclick: () => showAgain(cell) },
-    el("span", { class: `mark ${decision}`, "aria-hidden": "true" }, MARK[decision] ?? ""),
-    el("span", {}, el("b", {}, label), ` ${row} `, el("small", {}, SAID[decision] ?? decision)),
-    el("span", { class: "change" }, "change")))));
+function drawRecent(recent, shown) {
+  if (changed("recent", recent)) {
+    $("none").hidden = recent.length > 0;
+    $("recent").replaceChildren(...recent.map(({ cell, row, label, decision }) => el("li", {}, el("button",
+      { type: "button", "data-of": cell, onclick: () => showAgain(cell) },
+      el("span", { class: `mark ${decision}`, "aria-hidden": "true" }, MARK[decision] ?? ""), " ",
+      el("span", { class: "what" }, el("b", {}, label), " ", el("span", {}, row), " ",
+        el("small", {}, SAID[decision] ?? decision)), " ",
+      el("span", { class: "change" }, "change")))));
+  }
+  for (const button of $("recent").querySelectorAll("button")) {
+    const current = !finished && shown?.decision != null && button.dataset.of === shown.cell;
+    current ? button.setAttribute("aria-current", "true") : button.removeAttribute("aria-current");
+  }
 }
 
 function drawOrder() {
