@@ -51,7 +51,8 @@ def main(folder: Path) -> None:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=made.chromium(), args=list(made.FLAGS))
-            page = made.open_page(browser.new_context(viewport=WIDE, reduced_motion="reduce"), server)
+            desk = browser.new_context(viewport=WIDE, reduced_motion="reduce")
+            page = made.open_page(desk, server)
             for _ in range(32):
                 made.answer(page, {})
             take(page, "audit")
@@ -65,9 +66,9 @@ def main(folder: Path) -> None:
             page.emulate_media(color_scheme="dark")
             take(page, "dark")
             page.emulate_media(color_scheme="light")
-            page.set_viewport_size(PHONE)
-            take(page, "phone")
-            page.set_viewport_size(WIDE)
+            kept = desk.storage_state()  # the first interval
+            hand = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, storage_state=kept)
+            take(made.open_page(hand, server), "phone")
             page.click("#finish")
             page.wait_for_selector("#finished:not([hidden])")
             take(page, "finish")
