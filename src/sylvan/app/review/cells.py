@@ -12,6 +12,7 @@ import pandas as pd
 
 from sylvan.app.tables.files import Table
 from sylvan.exceptions import TableError
+from sylvan.labels.decisions import text_of
 from sylvan.labels.recalibrate import Recalibration
 
 _LOG = logging.getLogger(__name__)
@@ -147,7 +148,6 @@ class Viewer:
     features : their names
     values : FrameValues or FileValues, or None
     images : where pictures are
-    ids : name of the column of row names, which may name pictures
     """
 
     def __init__(
@@ -205,7 +205,8 @@ class Viewer:
             found = model.explain_cells(rows=rows, labels=labels, similar=_N_SIMILAR)
         except Exception:
             _LOG.warning("Reasons could not be found; none are shown", exc_info=True)
-            self.model = None
+            with self._lock:
+                self.model = None if self.model is model else self.model
             return
         similar = found.similar or [[] for _ in cells]
         at = {row: place for place, row in enumerate(self.rows)} if any(similar) else {}
@@ -263,7 +264,7 @@ class Viewer:
         share = {} if reasons is None else {each["name"]: each["contribution"] for each in reasons}
         values = [] if texts is None else self._values(row, texts, share)
         shown: dict[str, Any] = {
-            "cell": f"{row}.{label}", "row": str(self.rows[row]), "label": str(self.labels[label]),
+            "cell": f"{row}.{label}", "row": text_of(self.rows[row]), "label": text_of(self.labels[label]),
             "probability": probability, "base": None, "values": values[:_MOST_VALUES],
             "more_values": max(len(values) - _MOST_VALUES, 0), "reasons": reasons, "rest": None, "similar": None,
             "pending": pending,
@@ -310,7 +311,7 @@ class Viewer:
         texts = self._rows.get(row) or [""] * len(names)
         first = [names.index(value["name"]) for value in like[:_MOST_SIMILAR_VALUES]]
         by_place = {value["name"]: value for value in self._values(row, texts, {})}
-        return {"row": str(self.rows[row]), "share": share, "values": [by_place[names[at]] for at in first]}
+        return {"row": text_of(self.rows[row]), "share": share, "values": [by_place[names[at]] for at in first]}
 
     def picture(self, column: int, row: int) -> tuple[bytes, str] | None:
         """Return the picture that a cell of the table names."""
