@@ -198,7 +198,7 @@ class CellReasons:
         return Reasons(
             source.names[row], pd.Index(self.decider_.form.label_names, dtype=object, tupleize_cols=False)[label],
             [str(name) for name in names], feature, contribution, value, rest, base, output, base_present, present,
-            slope, named, None if source.findings is None or source.findings.X is None else _Levels(source.findings.X),
+            slope, named, None if source.findings is None or source.findings.X is None else Levels(source.findings.X),
         )  # fmt: skip
 
 
@@ -328,13 +328,22 @@ def _on_present(
     return low, high, slope
 
 
-class _Levels:
-    """Says whether values are high or low among the rows of the fit."""
+class Levels:
+    """Says whether values are among the highest or lowest quarter of a table's rows.
+
+    Codes of words have no level: that is for those to know who know the words.
+
+    Examples
+    --------
+    >>> Levels(np.arange(20.0).reshape(10, 2))(np.array([0, 1, 1]), np.array([2.0, 19.0, 9.0])).tolist()
+    ['low', 'high', 'typical']
+    """
 
     def __init__(self, X: Any) -> None:
         self.X, self.known = X, {}  # type: ignore[var-annotated]
 
     def __call__(self, feature: np.ndarray, value: np.ndarray) -> np.ndarray:
+        """Return "high", "low", "typical" or "missing" for values of columns, whose numbers are `feature`."""
         out = np.full(feature.shape, "typical", dtype=object)
         for f in np.unique(feature):
             values = self._sorted(int(f))
