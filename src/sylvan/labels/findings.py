@@ -298,7 +298,7 @@ class Findings:
         Parameters
         ----------
         X, Y : what the model was fitted with, optional
-            Without X, nothing is shown of the rows but names; without one of them, nothing can be fitted again.
+            Without them nothing can be fitted again; without X, the features of the fit are shown as numbers.
         decisions : path, default="decisions.csv"
             Where decisions go: lines are appended. `fit` and `audit` take it.
         others : paths or DataFrames, optional
@@ -310,7 +310,8 @@ class Findings:
         user : str, optional
             Who decides. None: the name of the login.
         port : int, default=0
-            0: any that is free. Only this machine can reach it, and only with the link.
+            0: always the same one for a file of decisions, if it is free. Only this machine can reach it, and only
+            with the link.
         open_browser : bool, default=True
         images : path, optional
             Folder of the pictures that cells of X name.

@@ -566,7 +566,7 @@ def test_a_failed_refit_is_told_and_changes_nothing(path):
 
 def test_without_a_model_nothing_can_be_fitted_again(session):
     assert "The model is not here" in session.state(FIRST)["notice"]
-    with pytest.raises(ValueError, match="Nothing can be fitted again"):
+    with pytest.raises(ValueError, match="To fit again"):
         session.refit()
 
 

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
@@ -28,7 +29,7 @@ _RECENT = 10
 _REMEMBERED = 1000  # requests and orders
 DECISIONS = ("confirmed", "rejected", "unsure")
 NO_MODEL = "The model is not here, so that there are no reasons."
-NO_REFIT = "Nothing can be fitted again: that needs the model and all that it was fitted with."
+NO_REFIT = "To fit again, the page needs the model, X and Y: model.labels_.review(X, Y)."
 
 
 class Order(NamedTuple):
@@ -335,6 +336,8 @@ class Session:
     def _draw(self, n: int, precision: float | None) -> None:
         audit, _ = self.latest()
         seed, self.random_state = self.random_state, None  # the same seed would draw the same cells again
+        if isinstance(seed, int):  # and for other people other ones
+            seed = zlib.crc32(self.ledger.store.user.encode(), seed) & 0x7FFFFFFF
         try:
             plan = audit.plan(n, precision=precision, confidence=self.confidence, random_state=seed)
         except ValueError as error:
