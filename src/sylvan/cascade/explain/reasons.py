@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import some
 from sylvan._validation import check_integer
-from sylvan.cascade.contracts import parts_of
 from sylvan.cascade.explain.similar import Neighbours, Similar
 from sylvan.cascade.explain.trace import Trace
+from sylvan.cascade.layer import Layer
 from sylvan.labels.lists import row_names
 from sylvan.labels.reasons import Reason
 
@@ -172,10 +172,11 @@ class CellReasons:
         value, rest, base, output = np.empty((m, keep)), np.empty(m), np.empty(m), np.empty(m)
         neighbours = source.neighbours(self) if similar and m else None
         near: list[list[Similar]] = [[] for _ in range(m)]
-        for cells, there, known in source.blocks(self, row):
+        for cells, there, judge in source.blocks(self, row):
             at = np.searchsorted(there, row[cells])
             shown = source.dense(there)
-            trace = Trace(self.layers_, shown, known, self.scanning_)
+            known = there if judge.of_fit else None
+            trace = Trace(judge.layers, shown, known, self.scanning_, judge.apart)
             added, base[cells] = trace.explain(at, label[cells], self.average_layers)
             output[cells] = trace.output(self.average_layers)[at, label[cells]]
             order = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :keep]
@@ -184,11 +185,12 @@ class CellReasons:
             value[cells] = shown[at[:, None], order]
             rest[cells] = added.sum(axis=1) - contribution[cells].sum(axis=1)
             if neighbours is not None:
-                found = neighbours.of(trace.seen, known, at, label[cells], source.findings.recorded, similar)
+                own = None if source.is_new else there
+                found = neighbours.of(trace.seen, known, own, at, label[cells], source.findings.recorded, similar)
                 for cell, rows_of_cell in zip(cells, found):
                     near[cell] = rows_of_cell
         if source.findings is not None and not source.is_new:
-            source.check_same(self, row, label, output)
+            source.check_same(row, label, output)
         to_present = source.scale(self, row, label)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         base_present, present, slope = _on_present(to_present, base, output)
@@ -200,6 +202,17 @@ class CellReasons:
             [str(name) for name in names], feature, contribution, value, rest, base, output, base_present, present,
             slope, named, None if source.findings is None or source.findings.X is None else Levels(source.findings.X),
         )  # fmt: skip
+
+
+class _Judge(NamedTuple):
+    """The layers that judge rows: new ones, or rows of the fit (`of_fit`), out of sample.
+
+    `apart`: the layers were grown without these rows.
+    """
+
+    layers: Sequence[Layer]
+    of_fit: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,24 +247,31 @@ class _Source:
         some_rows = some_rows.toarray() if sparse.issparse(some_rows) else some_rows
         return np.ascontiguousarray(some_rows)
 
-    def blocks(self, model: Any, row: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-        """Give cells, their rows, and the rows' numbers in the fit (None: they are judged as new ones)."""
+    def judges(self, model: Any, row: np.ndarray) -> Iterator[tuple[np.ndarray, _Judge]]:
+        """Give numbers of cells, and who judges their rows: each cell once."""
+        if self.is_new:
+            yield np.arange(len(row)), _Judge(model.layers_)
+            return
+        used = np.ones(len(row), bool) if self.findings.used is None else self.findings.used[row]
+        yield np.flatnonzero(~used), _Judge(model.layers_)  # rows of weight 0 are judged as new ones
+        if self.findings.apart is None:
+            yield np.flatnonzero(used), _Judge(model.layers_, of_fit=True)
+            return
+        for number, layers in enumerate(self.findings.apart.cascades):
+            yield np.flatnonzero(self.findings.apart.fold[row] == number), _Judge(layers, of_fit=True, apart=True)
+
+    def blocks(self, model: Any, row: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, _Judge]]:
+        """Give numbers of cells, their rows, and who judges these."""
         n_trees = sum(f.trees_.n_trees for layer in model.layers_ for f in layer.judges if hasattr(f, "trees_"))
         scanned = 0 if model.scanning_ is None else model.scanning_.n_features_out_
         width = max(sum(layer.widths) for layer in model.layers_) + self.X.shape[1] + scanned
         numbers = n_trees + 6 * width  # of each cell
-        groups: list[tuple[np.ndarray, bool]] = [(np.ones(len(row), bool), self.is_new)]
-        if not self.is_new and self.findings.used is not None:  # rows of weight 0 are judged as new ones
-            used = self.findings.used[row]
-            groups = [(used, False), (~used, True)]
-        for mine, as_new in groups:
-            cells = np.flatnonzero(mine)
-            cells = cells[np.argsort(row[cells], kind="stable")]
+        for mine, judge in self.judges(model, row):
+            cells = mine[np.argsort(row[mine], kind="stable")]
             step = max(1, _BLOCK_NUMBERS // numbers)
             for first in range(0, len(cells), step):
                 here = cells[first : first + step]
-                there = np.unique(row[here])
-                yield here, there, None if as_new else there
+                yield here, np.unique(row[here]), judge
 
     def neighbours(self, model: Any) -> Neighbours:
         """Return who finds similar rows of the fit."""
@@ -265,17 +285,14 @@ class _Source:
 
         return Neighbours(model.layers_, fitted, self.findings.X.shape[0])
 
-    def check_same(self, model: Any, row: np.ndarray, label: np.ndarray, output: np.ndarray) -> None:
+    def check_same(self, row: np.ndarray, label: np.ndarray, output: np.ndarray) -> None:
         """Refuse rows that are not those of the fit any more: the forests say something else of them than they did."""
-        parts = [part for layer in model.layers_ if layer.augment is not None for part in parts_of(layer.augment)]
-        differ = any(getattr(part, "in_sample", False) or getattr(part, "crossfit", None) for part in parts)
-        if model.score_folds is None and not differ and len(row):
-            away = np.abs(self.findings.proba[row, label] - output)
-            if away.max() > _SAME:
-                raise ValueError(
-                    f"Row {self.names[row[int(away.argmax())]]!r} is not what it was when the model was fitted: the "
-                    "table has been changed since. Fit again, or pass a copy of it as X, for rows that are new."
-                )
+        away = np.abs(self.findings.proba[row, label] - output)
+        if away.max(initial=0.0) > _SAME:
+            raise ValueError(
+                f"Row {self.names[row[int(away.argmax())]]!r} is not what it was when the model was fitted: the "
+                "table has been changed since. Fit again, or pass a copy of it as X, for rows that are new."
+            )
 
     def scale(self, model: Any, row: np.ndarray, label: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function from what forests say of the cells, (m,), to P(present)."""
