@@ -1,6 +1,7 @@
 """Reasons for single cells: they add up, follow their definition, and say what other judges of trees say."""
 
 import copy
+import re
 import zipfile
 from dataclasses import replace
 
@@ -412,15 +413,31 @@ def test_levels(named):
             assert reason.value == mine
 
 
-def test_frames_and_texts(named):
+def test_texts(named):
     model, _, _ = named
     found = model.explain_cells(rows=["row 3"], labels=["cow"])
-    frame = found.to_frame(4)
-    assert [*frame] == ["row", "label", "feature", "value", "level", "contribution"]
-    assert len(frame) == 4
-    assert frame["contribution"].abs().is_monotonic_decreasing
-    assert found.texts(1)[0].split(" ")[-1] in {f"{frame['contribution'][0]:+.2f}".replace("0.", ".")}
+    (reasons,) = found.top(4)
+    sizes = [abs(reason.contribution) for reason in reasons]
+    assert len(sizes) == 4
+    assert sizes == sorted(sizes, reverse=True)
+    assert found.texts(1)[0].split(" ")[-1] == f"{reasons[0].contribution:+.2f}".replace("0.", ".")
     assert found.similar is None
+
+
+@pytest.mark.parametrize(
+    ("index", "wanted"),
+    [
+        (pd.MultiIndex.from_product([range(30), [0, 1, 2]]), r"\(\d+, \d\) \(\d+ %\)"),
+        (pd.Index(np.arange(90) / 2), r"\d+\.\d \(\d+ %\)"),
+        (None, r"\d+ \(\d+ %\)"),
+    ],
+)
+def test_similar_rows_are_named_in_plain_words(index, wanted):
+    X, Y = made_up()
+    model = cascade(OutputSpace()).fit(X, pd.DataFrame(Y, index=index))
+    texts = model.explain_cells(labels=1, similar=1).similar_texts()
+    assert any(texts)
+    assert all(re.fullmatch(wanted, text) for text in texts if text)
 
 
 def test_keeping_a_few_features(named):
@@ -480,9 +497,19 @@ def test_two_classes_and_many():
     assert additive(found) < 1e-9
     assert set(found.label) == {"yes"}
     np.testing.assert_allclose(found.present, two.predict_proba(made_up(1)[0])[:, 1], atol=1e-12)
-    many = cascade(OutputSpace()).fit(X, Y[:, 0] + Y[:, 1])
-    found = many.explain_cells(made_up(1)[0], labels=2)
-    assert additive(found) < 1e-9
+
+
+@pytest.mark.parametrize("make", [sylvan.auto, sylvan.slcforest, sylvan.gcforest])
+def test_classes_have_the_probabilities_of_the_table(make):
+    X, Y = made_up()
+    model = make(4, random_state=0).fit(X, np.array(["a", "b", "c"])[Y[:, 0] + Y[:, 1]])
+    for rows, said in ((made_up(1)[0], model.predict_proba(made_up(1)[0])), (None, model.oos_proba_)):
+        found = model.explain_cells(rows)
+        assert additive(found) < 1e-9
+        present = found.present.reshape(said.shape)
+        np.testing.assert_allclose(present, said, atol=1e-12)
+        np.testing.assert_allclose(present.sum(axis=1), 1.0)
+        np.testing.assert_allclose(found.base_present + found.on_present.sum(axis=1), found.present, atol=1e-9)
 
 
 def test_weighted_forests():

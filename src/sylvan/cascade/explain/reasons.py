@@ -28,8 +28,7 @@ _SAME = 1e-6  # what rounding may change in a probability
 class Reasons:
     """Reasons for some cells, made by `explain_cells`.
 
-    The forests' answer about a cell is their base rate, what they would say without asking for anything, and what each
-    feature adds to it: `output = base + contributions + rest`. Forests say how probable it is that a label was recorded
+    The forests' answer about a cell is their base rate, what they would say of any row, and what each feature adds to it: `output = base + contributions + rest`. Forests say how probable it is that a label was recorded
     (that it is present, if they leave unknown cells out). `on_present` has the same contributions on the scale of
     P(present), all of a cell multiplied by one number, so that they add up to `present - base_present`.
 
@@ -41,8 +40,9 @@ class Reasons:
     contribution : (m, k) what they add, before calibration
     value : (m, k) the row's values of them
     rest : (m,) what all other features add
-    base, output : (m,) what the forests would say without asking, and what they say
-    base_present, present : (m,) the same as P(present); of rows of the fit, given that the label was not recorded
+    base, output : (m,) what the forests would say of any row, and what they say of this one
+    base_present, present : (m,) the same as P(present); of rows of the fit, given that the label was not recorded. Of
+        classes, P(class): `present` is that of `predict_proba`, or of `oos_proba_`, unless positives may be missing
     similar : for each cell, similar rows of the fit that have its label recorded, (name, share); None: not asked
 
     Examples
@@ -110,12 +110,6 @@ class Reasons:
             "; ".join(f"{row} ({share:.0%})".replace("%", " %") for row, share in rows) for rows in self.similar or []
         ]
 
-    def to_frame(self, k: int = 3) -> pd.DataFrame:
-        """Return a table with a line for each cell and reason: row, label, feature, value, level, contribution."""
-        cells = zip(self.row, self.label, self.top(k))
-        lines = [(row, label, *reason) for row, label, reasons in cells for reason in reasons]
-        return pd.DataFrame(lines, columns=["row", "label", *Reason._fields])
-
 
 class CellReasons:
     """The part of a cascade's predictor that gives reasons for single cells."""
@@ -170,6 +164,7 @@ class CellReasons:
         m = len(row)
         feature, contribution = np.empty((m, keep), np.int64), np.empty((m, keep))
         value, rest, base, output = np.empty((m, keep)), np.empty(m), np.empty(m), np.empty(m)
+        total = np.ones(m)  # of the row's classes, which share 1
         neighbours = source.neighbours(self) if similar and m else None
         near: list[list[Similar]] = [[] for _ in range(m)]
         for cells, there, judge in source.blocks(self, row):
@@ -178,7 +173,10 @@ class CellReasons:
             known = there if judge.of_fit else None
             trace = Trace(judge.layers, shown, known, self.scanning_, judge.apart)
             added, base[cells] = trace.explain(at, label[cells], self.average_layers)
-            output[cells] = trace.output(self.average_layers)[at, label[cells]]
+            said = trace.output(self.average_layers)
+            output[cells] = said[at, label[cells]]
+            if self.decider_.form.has_many_classes:
+                total[cells] = self.decider_.present(said).sum(axis=1)[at]
             order = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :keep]
             feature[cells] = order
             contribution[cells] = np.take_along_axis(added, order, axis=1)
@@ -191,12 +189,13 @@ class CellReasons:
                     near[cell] = rows_of_cell
         if source.findings is not None and not source.is_new:
             source.check_same(row, label, output)
-        to_present = source.scale(self, row, label)
+        to_present = source.scale(self, label, total)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         base_present, present, slope = _on_present(to_present, base, output)
         named = None
         if similar:
-            named = [[Similar(source.findings.rows[s.row], s.share) for s in line] for line in near]
+            known = source.findings.rows
+            named = [[s._replace(row=known[[s.row]].tolist()[0]) for s in line] for line in near]  # plain values
         return Reasons(
             source.names[row], pd.Index(self.decider_.form.label_names, dtype=object, tupleize_cols=False)[label],
             [str(name) for name in names], feature, contribution, value, rest, base, output, base_present, present,
@@ -294,8 +293,8 @@ class _Source:
                 "table has been changed since. Fit again, or pass a copy of it as X, for rows that are new."
             )
 
-    def scale(self, model: Any, row: np.ndarray, label: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return a function from what forests say of the cells, (m,), to P(present)."""
+    def scale(self, model: Any, label: np.ndarray, total: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return a function from what forests say of the cells, (m,), to P(present), of which rows have `total`."""
         decider, findings = model.decider_, self.findings
         n_labels = decider.form.n_labels
         missing = not self.is_new and findings.state.candidates.any()
@@ -318,7 +317,7 @@ class _Source:
                 else:
                     table = 1.0 - (1.0 - np.clip(table, 0.0, 1.0)) ** power
                 out[part] = (table if recalibration is None else recalibration.transform(table))[at]
-            return out
+            return np.divide(out, total, out=np.full(len(out), 1.0 / n_labels), where=total > 0)
 
         return present
 
