@@ -84,7 +84,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         How layers are scored. None: by the forests' out-of-sample probabilities. k: the cascade (but for `scanning`) is
         also grown k times without a k-th of the rows (or groups), which it judges as new ones; scores and `oos_proba_`
         come from there, at k + 1 times the work. For augmenters whose features of training rows are not out-of-sample,
-        such as `Interactions`.
+        such as `Interactions`. `labels_` keeps the k cascades, which reasons for training rows are taken from.
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     absent_label : default=None

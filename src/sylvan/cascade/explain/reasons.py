@@ -28,7 +28,8 @@ _SAME = 1e-6  # what rounding may change in a probability
 class Reasons:
     """Reasons for some cells, made by `explain_cells`.
 
-    The forests' answer about a cell is their base rate, what they would say of any row, and what each feature adds to it: `output = base + contributions + rest`. Forests say how probable it is that a label was recorded
+    The forests' answer about a cell is their base rate, what they would say of any row, and what each feature of this
+    row adds to it: `output = base + contributions + rest`. Forests say how probable it is that a label was recorded
     (that it is present, if they leave unknown cells out). `on_present` has the same contributions on the scale of
     P(present), all of a cell multiplied by one number, so that they add up to `present - base_present`.
 
