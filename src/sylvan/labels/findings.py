@@ -111,6 +111,7 @@ class Findings:
     decisions : what people said of single cells, or None
     uncorrected : (n, n_labels) `missing` before decisions corrected it; None if it is the same
     X : (n, n_features) features of the rows, which reasons need; None if they are not known
+    apart : the cascades that made `proba` of rows that they have never seen (`score_folds`); None: the model made it
     """
 
     model = None  # who found this, where it is known: for reasons, and to fit again
@@ -130,6 +131,7 @@ class Findings:
     decisions: Decisions | None = None
     uncorrected: np.ndarray | None = None
     X: Any = None
+    apart: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("model", "_audit")}
@@ -396,7 +398,8 @@ class Findings:
         """Memory that the findings take, apart from names of rows."""
         state = (self.state.recorded, self.state.current, self.state.candidates, self.state.since)
         state = (*state, *(() if self.state.decided is None else (self.state.decided, self.uncorrected)))
-        distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing)}
+        apart = () if self.apart is None else (self.apart,)
+        distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing, *apart)}
         return sum(distinct.values())
 
     def __repr__(self) -> str:
