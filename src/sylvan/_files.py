@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are there as a whole or not at all, and text in them that no spreadsheet takes for a formula."""
 
 import errno
 import os
@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -42,6 +43,21 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
             raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
+
+
+def defused(text: str) -> str:
+    """Return text that is no formula for a spreadsheet: what may be one gets a ``'`` in front; numbers are none."""
+    if not text.startswith(_FORMULA):
+        return text
+    with suppress(ValueError):
+        float(text)
+        return text
+    return f"'{text}"
+
+
+def not_defused(text: str) -> str:
+    """Return text as it was before `defused`."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

@@ -260,6 +260,48 @@ def test_two_decisions_without_an_order_are_refused(times):
         read(lines)
 
 
+def drawn_order(answers, others):
+    """A plan of six draws with answers of one person, and decisions of another about cells of it."""
+    order = [(row, label) for label in "ab" for row in (1, 2, 3)]
+    plan = [line(row, label, "", **DRAWN) for row, label in order]
+    plan += [line(*order[at], "rejected", who="ana", **DRAWN) for at in answers]
+    return plan + [line(*order[at], "confirmed", who="ben") for at in others]
+
+
+@pytest.mark.parametrize(
+    ("answers", "others", "counted"),
+    [
+        ([0, 1], [], [0, 1]),
+        ([0, 2], [1], [0, 1, 2]),  # she need not look at it again
+        ([0], [4], [0]),  # further down nobody has been yet: it waits
+        ([0], [1, 2, 4], [0, 1, 2]),
+        ([1, 3, 5], [0, 2, 4], [0, 1, 2, 3, 4, 5]),
+        ([], [0, 2], [0]),
+        ([2], [], [2]),
+    ],
+)
+def test_a_draw_is_answered_by_whoever_decides_its_cell(answers, others, counted):
+    read_all = read(drawn_order(answers, others))
+    draws = {(int(read_all.row[at]), int(read_all.label[at])) for at in read_all.drawn}
+    assert draws == {(1 + at % 3, at // 3) for at in counted}
+    assert len(read_all) == len({*answers, *others})
+
+
+def test_what_others_have_decided_does_not_bend_a_count():
+    """One person's audit, of which another one has decided the most probable cells before: the same numbers."""
+    proba, present, recorded = made(3, n=200)
+    start = Audit.from_probabilities(proba, recorded)
+    plan = answered(start.plan(60, random_state=0), present).assign(who="ana")
+    ben = answered(pd.DataFrame(start.ranking.frame(start.ranking.cells[:150])), present).assign(who="ben")
+    seen = set(zip(ben["row"], ben["label"]))
+    left = plan[[cell not in seen for cell in zip(plan["row"], plan["label"])]]
+    assert 0 < len(left) < 60
+    asked = pd.concat([plan.assign(decision="", who=""), left, ben], ignore_index=True)
+    whole = pd.concat([plan, ben], ignore_index=True)
+    one, other = (Audit.from_probabilities(proba, recorded, table).n_missing() for table in (asked, whole))
+    pd.testing.assert_frame_equal(one, other)
+
+
 @st.composite
 def said(draw):
     """Lines of which no person says two things of a cell, in two orders."""

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sylvan._validation import check_choice
 from sylvan.cascade.augment.reuse import MeasureAwareReuse
 from sylvan.cascade.contracts import finds_rules
-from sylvan.cascade.layer import Layer, RulesOnly
+from sylvan.cascade.layer import HeldOut, Layer, RulesOnly
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import WeightedForest
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, require
@@ -127,6 +127,12 @@ def check_cascade(model: Any) -> None:
         require(same, "scanning_ is for other rows.")
         n_inputs = scanning.n_features_out_
     check_layers(model.layers_, n_inputs, n_labels, bool(model.cumulative), bool(model.average_layers))
+    if "_findings" in vars(model) and model.labels_.apart is not None:
+        apart, n = model.labels_.apart, len(model.labels_.recorded)
+        require(isinstance(apart, HeldOut), "Nobody judged the rows.")
+        check_array("fold", apart.fold, np.int64, (n,), -1, len(apart.cascades) - 1)
+        for layers in apart.cascades:
+            check_layers(layers, n_inputs, n_labels, bool(model.cumulative), bool(model.average_layers))
     history = model.history_
     right = [*history.columns] == ["layer", "score", "imputed", "active", "seconds"]
     right = right and all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in history.dtypes)

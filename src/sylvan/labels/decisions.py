@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sylvan._files import not_defused
 from sylvan._messages import did_you_mean, many, some
 from sylvan.exceptions import DecisionError
 from sylvan.io import stored
@@ -24,6 +25,7 @@ from sylvan.io.checks import check_array, require
 COLUMNS = ("row", "label", "decision", "how", "chance", "stratum", "audit", "who", "when")
 CONFIRMED, REJECTED, UNSURE = 1, -1, 0
 _WITHDRAWN = 9  # no voice: it takes back what the same person said of the cell before
+_WAITING = 8  # no voice yet
 _WORDS = {
     "confirmed": CONFIRMED, "confirm": CONFIRMED, "accept": CONFIRMED, "accepted": CONFIRMED, "yes": CONFIRMED,
     "y": CONFIRMED, "1": CONFIRMED, "1.0": CONFIRMED, "true": CONFIRMED,
@@ -32,7 +34,6 @@ _WORDS = {
 }  # fmt: skip
 _STRATUM = r"^\s*ranks (?P<first>\d{1,15}) to (?P<last>\d{1,15}), (?P<size>\d{1,15}) cells\s*$"
 _AUDIT = re.compile(r"[0-9a-f]+-(count|scout|list)(-[0-9]{1,12}){3}(-[0-9a-f]+)?")
-_DEFUSED = re.compile("'[=+\\-@\t\r]")  # text that was kept from being a formula
 _BLANK = frozenset(("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"))  # what programs write for nothing
 
 
@@ -176,7 +177,7 @@ def read_decisions(
     A cell of which the majority says the same is decided so, and one with equally many voices for and against is
     unsure; "unsure" has no vote. If somebody decided a cell twice, the later decision counts, by the column `when`;
     the same decision twice is one. If that is "withdrawn", it is as if this person had never decided the cell.
-    Lines without a decision are left out: they wait to be answered.
+    Lines without a decision wait to be answered; a draw is answered by whoever decides its cell.
 
     Parameters
     ----------
@@ -197,20 +198,46 @@ def read_decisions(
             f"{_cell(line['row'], line['label'])} has the decision {_plain(line['decision'])!r}; a decision is "
             "'confirmed', 'rejected' or 'unsure' (yes, no, 1 and 0 are understood, too)."
         )
-    table, voice = table[voice.notna()], voice[voice.notna()]
+    kept = voice.notna() | _answered_elsewhere(table, voice.notna())
+    table, voice = table[kept], voice[kept].fillna(_WAITING)
     row = find_names(table["row"], rows, "row")
     label = find_names(table["label"], pd.Index(list(labels), dtype=object, tupleize_cols=False), "label")
     lines = pd.DataFrame({"cell": row * len(labels) + label, "voice": voice.to_numpy(int)} | _draws(table) | {
         "who": ["" if pd.api.types.is_scalar(who) and pd.isna(who) else str(who).strip() for who in table["who"]],
         "when": pd.to_datetime(table["when"], errors="coerce", utc=True, format="mixed").to_numpy(),
     })  # fmt: skip
-    latest = _latest(lines, rows, labels)
+    latest = _latest(lines[lines["voice"] != _WAITING], rows, labels)
     latest = latest[latest["voice"] != _WITHDRAWN]
     at = latest.index.to_numpy()
     _check_cells(table.iloc[at], voice.iloc[at], row[at], label[at], recorded, candidates)
     draws = lines[lines["chance"].notna() & lines["cell"].isin(latest["cell"])]
     draws = draws.sort_values(["cell", "audit"]).drop_duplicates(["cell", "audit"])
     return _merge(latest, draws, len(labels))
+
+
+def _answered_elsewhere(table: pd.DataFrame, decided: pd.Series) -> pd.Series:
+    """Say which lines without a decision count as draws, since other lines decide their cells.
+
+    Whoever decides a drawn cell answers for its draw: if only those counted that were decided as draws, what is left of
+    a sample would be what nobody else cared to look at. Draws that are further down than anybody has answered wait,
+    for which of these others have decided is no matter of chance.
+    """
+    drawn = _texts(table["chance"]) != ""
+    counts = pd.Series(False, table.index)
+    if not (drawn & ~decided).any():
+        return counts
+    names = [tuple(_as_text(_plain(name)) for name in cell) for cell in zip(table["row"], table["label"])]
+    cells = pd.Series(names, table.index, dtype=object)
+    known = set(cells[decided])
+    for _, lines in _texts(table["audit"])[drawn].groupby(_texts(table["audit"])):
+        mine = cells[lines.index]
+        order = list(dict.fromkeys(mine))
+        answered = set(mine[decided[lines.index]])
+        n = max((at for at, cell in enumerate(order, 1) if cell in answered), default=0)
+        while n < len(order) and order[n] in known:
+            n += 1
+        counts[lines.index] = mine.isin(known.intersection(order[:n]))
+    return counts & ~decided
 
 
 def _blank(value: Any) -> bool:
@@ -233,6 +260,11 @@ def _voice(value: Any) -> float:
     return np.nan if _blank(value) else _WORDS.get(str(value).strip().lower(), np.nan)
 
 
+def text_of(name: Any) -> str:
+    """Return the name of a row or label as files have it."""
+    return str(_plain(name))
+
+
 def _plain(name: Any) -> Any:
     """Return a name as messages show it."""
     if isinstance(name, tuple):
@@ -252,12 +284,11 @@ def find_names(names: pd.Series, known: pd.Index, what: str) -> np.ndarray:
     at = _exactly(known).get_indexer(pd.Index(names, dtype=object, tupleize_cols=False))
     if (at < 0).any():
         texts = [_as_text(name) for name in names]
-        text = pd.Index([str(name) for name in known], dtype=object)
+        text = pd.Index(list(map(text_of, known)), dtype=object)
         if isinstance(known, (pd.DatetimeIndex, pd.TimedeltaIndex)):
             at = np.where(at < 0, known.get_indexer(_as_times(texts, known)), at)
         elif text.is_unique:
-            bare = [name[1:] if _DEFUSED.match(name) else name for name in texts]
-            for each in (texts, bare):
+            for each in (texts, list(map(not_defused, texts))):
                 at = np.where(at < 0, text.get_indexer(pd.Index(each, dtype=object)), at)
     if (at < 0).any():
         absent = list(dict.fromkeys(map(_plain, names[at < 0])))

@@ -111,6 +111,7 @@ class Findings:
     decisions : what people said of single cells, or None
     uncorrected : (n, n_labels) `missing` before decisions corrected it; None if it is the same
     X : (n, n_features) features of the rows, which reasons need; None if they are not known
+    apart : the cascades that made `proba` of rows that they have never seen (`score_folds`); None: the model made it
     """
 
     model = None  # who found this, where it is known: for reasons, and to fit again
@@ -130,6 +131,7 @@ class Findings:
     decisions: Decisions | None = None
     uncorrected: np.ndarray | None = None
     X: Any = None
+    apart: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("model", "_audit")}
@@ -298,7 +300,7 @@ class Findings:
         Parameters
         ----------
         X, Y : what the model was fitted with, optional
-            Without X, nothing is shown of the rows but names; without one of them, nothing can be fitted again.
+            Without them nothing can be fitted again; without X, the features of the fit are shown as numbers.
         decisions : path, default="decisions.csv"
             Where decisions go: lines are appended. `fit` and `audit` take it.
         others : paths or DataFrames, optional
@@ -310,7 +312,8 @@ class Findings:
         user : str, optional
             Who decides. None: the name of the login.
         port : int, default=0
-            0: any that is free. Only this machine can reach it, and only with the link.
+            0: always the same one for a file of decisions, if it is free. Only this machine can reach it, and only
+            with the link.
         open_browser : bool, default=True
         images : path, optional
             Folder of the pictures that cells of X name.
@@ -395,7 +398,8 @@ class Findings:
         """Memory that the findings take, apart from names of rows."""
         state = (self.state.recorded, self.state.current, self.state.candidates, self.state.since)
         state = (*state, *(() if self.state.decided is None else (self.state.decided, self.uncorrected)))
-        distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing)}
+        apart = () if self.apart is None else (self.apart,)
+        distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing, *apart)}
         return sum(distinct.values())
 
     def __repr__(self) -> str:

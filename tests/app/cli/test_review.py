@@ -10,6 +10,7 @@ import threading
 from types import SimpleNamespace
 
 import httpx
+import pandas as pd
 import pytest
 
 from app.cli.running import (
@@ -85,7 +86,7 @@ def test_decisions_survive_kill_9_and_the_same_command_goes_on(folder):
         assert state["user"] == "ana"
         assert [each["cell"] for each in state["recent"]] == [each["cell"] for each in answered[::-1]]
         decide(page)
-        assert page.client.post("/api/finish", json={}).json()["finished"]["folder"] == "songs-review"
+        assert page.client.post("/api/finish", json={}).json()["finished"]["folder"] == str(folder / "songs-review")
         page.process.send_signal(signal.SIGINT)
         out, err = page.process.communicate(timeout=60)
     assert page.process.returncode == 0
@@ -211,6 +212,26 @@ def test_cells_go_to_another_program_and_answers_come_back(folder):
         assert set(found["who"]) == {"ben@example.org"}
     told = done(call(folder, "audit", *DATA, "-d", "songs-decisions.csv", *TINY))
     assert "6 cells are decided" in told.stderr + told.stdout
+
+
+def test_a_changed_answer_without_a_time_is_a_later_one(folder):
+    """Argilla's records do not say when they were answered; names may look like formulas."""
+    table = pd.read_csv(folder / "songs.csv")
+    table["id"] = "=" + table["id"].astype(str)
+    table.to_csv(folder / "songs.csv", index=False)
+    done(call(folder, "review", *DATA, "--export", "argilla", "records.json", "--audit", "0", *TINY))
+    records = json.loads((folder / "records.json").read_text())[:3]
+    for words in ("confirmed", "confirmed", "rejected", "confirmed"):
+        for record in records:
+            record |= {"status": "completed", "responses": {"answer": [{"value": words, "user_id": "ben"}]}}
+        (folder / "answers.json").write_text(json.dumps(records))
+        told = done(call(folder, "review", *DATA, "--import", "answers.json", *TINY))
+    found = as_table(folder / "songs-decisions.csv")
+    assert found["decision"].tolist() == ["confirmed"] * 3 + ["rejected"] * 3 + ["confirmed"] * 3
+    assert "3 answers of 3 taken" in told.stderr + told.stdout
+    assert "there already" not in told.stderr + told.stdout
+    told = done(call(folder, "audit", *DATA, "-d", "songs-decisions.csv", *TINY))
+    assert "3 cells are decided: 3 confirmed" in " ".join((told.stderr + told.stdout).split())
 
 
 def test_answers_about_another_table_are_not_taken(folder):

@@ -54,7 +54,8 @@ def by_name(shown, part="values"):
 
 
 def test_values_of_a_table_in_memory():
-    viewer = viewer_of(categories={"mode": ["minor", "major"]})
+    fitted = SimpleNamespace(labels_=SimpleNamespace(X=X.to_numpy(float)))
+    viewer = viewer_of(fitted, categories={"mode": ["minor", "major"]})
     viewer.prepare([2 * 3 + 1], True)
     shown = viewer.show(2 * 3 + 1, 0.5)
     assert (shown["cell"], shown["row"], shown["label"]) == ("3.1", "song 3", "calm")

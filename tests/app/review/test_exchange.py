@@ -247,9 +247,9 @@ def test_drafts_are_not_taken_for_answers(tmp_path, said, status):
         ("[" * 100_000, TableError, "cannot be read as JSON"),
         ("[]", TableError, "no tasks and no records"),
         ("3", TableError, "no tasks and no records"),
-        ("[3]", TableError, r"no export.*\(number 1 is neither\)"),
-        ([{"a": 1}], TableError, "no export"),
-        ([task(), record()], TableError, "no export"),
+        ("[3]", TableError, r"not an export.*\(number 1 is neither\)"),
+        ([{"a": 1}], TableError, "not an export"),
+        ([task(), record()], TableError, "not an export"),
         ([task(row=None)], TableError, "number 1 has no row"),
         ([task(row="", label="")], TableError, "has no row and no label"),
         ([task(row=["a"])], TableError, "must be names"),
@@ -275,15 +275,6 @@ def test_files_that_are_no_text_or_not_there(tmp_path):
         read_answers(tmp_path / "a.json")
     with pytest.raises(TableError, match="No such file"):
         read_answers(tmp_path / "b.json")
-
-
-def test_a_format_that_is_named_is_checked(tmp_path):
-    path = write(tmp_path / "e.json", [task()])
-    assert read_answers(path, "label-studio").empty
-    with pytest.raises(TableError, match="no export of argilla"):
-        read_answers(path, "argilla")
-    with pytest.raises(TableError, match="got 'csv'"):
-        read_answers(path, "csv")
 
 
 # There and back

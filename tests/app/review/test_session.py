@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import threadpoolctl
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sylvan
 from app.review.made_reviews import LABELS, decided_in, fitted, refit_made, session_of, table_of
+from strategies import examples
 from sylvan.app.review.session import Conflict, Order
 from sylvan.exceptions import DecisionError
-from sylvan.labels.decisions import COLUMNS, as_table
+from sylvan.labels.decisions import COLUMNS, as_table, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
 FIRST = Order()
@@ -356,6 +359,76 @@ def test_what_others_decided_is_not_asked_again_and_counts(path, tmp_path):
     ana.close()
 
 
+def test_what_others_have_drawn_is_answered_together(path, tmp_path):
+    """Two people with the same table answer one audit, and nobody decides a drawn cell because it looked probable."""
+    other = tmp_path / "ben.csv"
+    ben = session_of(other, "ben", audit=20)
+    drawn = [ben.state(FIRST)["cell"]["cell"]]
+    decide(ben)
+    ben.close()
+    ana = session_of(path, others=[other], audit=20)
+    state = ana.state(FIRST)
+    assert (state["phase"], state["audit"]) == ("audit", {"planned": 20, "answered": 1})
+    drawn += [decide(ana, "rejected") for _ in range(19)]
+    assert len(set(drawn)) == 20
+    assert ana.state(FIRST)["phase"] == "queue"
+    assert len(fitted().findings.audit([path, other]).decisions.drawn) == 20
+    ana.close()
+
+
+@pytest.mark.parametrize("order", [Order("value", 0), Order("probability", 0), Order("value", None, 5)])
+def test_an_order_shows_no_drawn_cell_that_waits(path, order):
+    """Somebody who looks at one label only must not answer only the draws of this label."""
+    session = session_of(path, audit=60)
+    waiting = set(session._planned)
+    while session.state(order)["phase"] == "queue":
+        cell = session.state(order)["cell"]
+        assert session.find(cell["cell"]) not in waiting
+        assert cell["how"] == "reviewed"
+        decide(session, order=order)
+    assert session.state(FIRST)["audit"] == {"planned": 60, "answered": 0}
+    session.close()
+
+
+@st.composite
+def histories(draw):
+    """What two people wrote about a few cells: draws, answers, changes, withdrawals; times in order for each."""
+    lines = []
+    for at in range(draw(st.integers(1, 14))):
+        cell = draw(st.sampled_from(["song 1,happy", "song 2,calm", "song 3,loud"]))
+        word = draw(st.sampled_from(["confirmed", "rejected", "unsure", "withdrawn", ""]))
+        who = draw(st.sampled_from(["ana", "ben"]))
+        draws = draw(st.sampled_from(["reviewed,,,", 'audited,0.5,"ranks 1 to 10, 8 cells",abcdef01-count-1-0-0-0a']))
+        lines.append((who, f"{cell},{word},{draws},{who},2024-01-01T00:00:{at:02d}.000000+00:00"))
+    return lines
+
+
+@given(lines=histories())
+@examples(60)
+def test_what_is_shown_is_what_everybody_else_reads(lines, tmp_path_factory):
+    """The session counts line by line, everybody else all lines at once."""
+    folder = tmp_path_factory.mktemp("people")
+    found = fitted().findings
+    open_cells = [line for line in lines if found.state.candidates[cell_of(line[1])]]
+    for who in ("ana", "ben"):
+        mine = [text for by, text in open_cells if by == who]
+        (folder / f"{who}.csv").write_text("\n".join([",".join(COLUMNS), *mine]) + "\n")
+    ana = session_of(folder / "ana.csv", audit=0, others=[folder / "ben.csv"])
+    said = {ana.find(f"{row}.{label}"): word for (row, label), word in positions_of(folder).items()}
+    assert dict(ana.ledger.said) == said
+    ana.close()
+
+
+def cell_of(text):
+    row, label = text.split(",")[:2]
+    return fitted().Y.index.get_loc(row), LABELS.index(label)
+
+
+def positions_of(folder):
+    decided = decided_in([folder / "ana.csv", folder / "ben.csv"])
+    return {(fitted().Y.index.get_loc(row), LABELS.index(label)): word for (row, label), word in decided.items()}
+
+
 @pytest.mark.parametrize(
     ("own", "merged"), [("confirmed", "confirmed"), ("rejected", "unsure"), ("unsure", "confirmed")]
 )
@@ -380,6 +453,27 @@ def test_bad_files_of_others_are_refused(path, tmp_path):
     other.write_text("row,tag,decision\nsong 1,happy,yes\n")
     with pytest.raises(DecisionError, match="need the column 'label'"):
         session_of(path, others=[other])
+
+
+def test_what_the_fit_was_told_stays_if_nothing_can_be_written(path, monkeypatch):
+    """A full disk costs the new decision, not the old one."""
+    made = fitted()
+    row, label = np.argwhere(made.findings.state.candidates)[7]
+    told = pd.DataFrame({"row": [made.Y.index[row]], "label": [LABELS[label]], "decision": ["confirmed"]})
+    found = made.findings.audit(told).decisions
+    session = session_of(path, audit=0, findings=made.findings.after(found))
+    name = f"{row}.{label}"
+    assert session.ledger.said[session.find(name)] == "confirmed"
+    monkeypatch.setattr(session.ledger.store, "append", full)
+    with pytest.raises(OSError, match="full"):
+        session.decide(name, "rejected", None)
+    assert session.ledger.said[session.find(name)] == "confirmed"
+    assert session.ledger.frame()["decision"].tolist() == ["confirmed"]
+    session.close()
+
+
+def full(lines, **how):
+    raise OSError("the disk is full")
 
 
 def test_what_the_fit_was_told_counts_until_somebody_says_otherwise(path):
@@ -472,7 +566,7 @@ def test_a_failed_refit_is_told_and_changes_nothing(path):
 
 def test_without_a_model_nothing_can_be_fitted_again(session):
     assert "The model is not here" in session.state(FIRST)["notice"]
-    with pytest.raises(ValueError, match="Nothing can be fitted again"):
+    with pytest.raises(ValueError, match="To fit again"):
         session.refit()
 
 
@@ -499,8 +593,9 @@ def named(rows=None, labels=None):
         pd.Index([f'a"{at}\n<script>' for at in range(60)]),
         pd.Index([f"{at:03d}" for at in range(60)]),
         pd.Index([("a", at) for at in range(60)], tupleize_cols=False),
+        pd.MultiIndex.from_arrays([np.arange(60) // 7, np.arange(60) % 7], names=["site", "year"]),
     ],
-    ids=str,
+    ids=lambda rows: type(rows).__name__ + text_of(rows[1])[:12],
 )
 def test_rows_of_any_name_go_on_after_a_restart(path, rows):
     for answered in range(2):
@@ -508,7 +603,7 @@ def test_rows_of_any_name_go_on_after_a_restart(path, rows):
         state = session.state(FIRST)
         assert state["audit"] == {"planned": 6, "answered": answered}
         row = int(state["cell"]["cell"].split(".")[0])
-        assert state["cell"]["row"] == str(named(rows).rows[row])
+        assert state["cell"]["row"] == text_of(named(rows).rows[row])
         decide(session)
         session.close()
     assert len(named(rows).audit(path).decisions) == 2

@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 
 import httpx
 import numpy as np
@@ -65,6 +66,18 @@ def test_the_completed_table_has_confirmed_cells_and_the_list_and_no_rejected_on
     assert "40 cells are decided" in text
     total = audit.n_missing().loc["all labels"]
     assert f"between {total['low']:.0f} and {total['high']:.0f}" in text
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_unknown_cells_that_nobody_confirmed_stay_unknown(tmp_path, as_array):
+    X, Y, _ = table_of()
+    Y = Y.astype(float).mask(np.random.default_rng(1).random(Y.shape) < 0.4)
+    Y = Y.to_numpy() if as_array else Y
+    findings = sylvan.auto(5, max_layers=2, random_state=0, n_jobs=1, zeros="absent").fit(X, Y).labels_
+    write_labels(findings, Y)(tmp_path / "done.csv", pd.DataFrame({"row": [], "label": []}))
+    done = pd.read_csv(tmp_path / "done.csv", index_col=0)
+    np.testing.assert_array_equal(done.to_numpy(), np.asarray(Y))
+    assert "1.0" not in (tmp_path / "done.csv").read_text() or not as_array
 
 
 def test_all_decisions_are_in_one_file_that_reads_as_they_do(tmp_path):
@@ -152,10 +165,9 @@ def test_a_review_from_python(inside):
             body = {"cell": state["cell"]["cell"], "decision": "rejected", "was": None}
             assert browser.post(f"{address}/api/decide", json=body).status_code == 200
             found = browser.post(f"{address}/api/finish", json={}).json()["finished"]
-        assert found == {
-            "folder": "decisions-review",
-            "files": ["completed.csv", "decisions.csv", "certificate.txt", "report.html"],
-        }
+        assert found["folder"] == os.path.realpath("decisions-review")
+        assert found["files"] == ["completed.csv", "decisions.csv", "certificate.txt", "report.html"]
+        assert found["notes"][0] == "1 cell is decided: 0 confirmed, 1 rejected, 0 unsure."
         assert review.decisions["decision"].tolist().count("rejected") == 1
         assert "1 decision" in repr(review)
         assert f'href="{review.url}"' in review._repr_html_()
@@ -166,13 +178,31 @@ def test_a_review_from_python(inside):
     assert len(inside) == 1
 
 
-def test_without_features_and_labels_there_is_still_a_page(inside):
+def test_an_open_page_goes_on_after_a_restart(inside):
+    """The address follows from the file; another file, and one that is taken, has another one."""
+    ports = []
+    for name in ("a.csv", "a.csv", "b.csv"):
+        review = fitted().findings.review(open_browser=False, decisions=name)
+        ports.append(review.server.port)
+        if name == "b.csv":
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", ports[0]))
+                taken.listen()
+                other = fitted().findings.review(open_browser=False, decisions="a.csv")
+                assert other.server.port not in ports
+                other.stop()
+        review.stop()
+    assert ports[0] == ports[1] != ports[2]
+
+
+def test_the_page_shows_the_rows_of_the_fit_if_nobody_brings_them(inside):
     review = fitted().findings.review(open_browser=False, audit=0)
     address = review.url.partition("/?")[0]
     with httpx.Client(headers={"Origin": address}, follow_redirects=True) as browser:
         browser.get(review.url)
-        assert browser.get(f"{address}/api/state").json()["cell"]["values"] == []
-        assert "Nothing can be fitted again" in browser.post(f"{address}/api/refit", json={}).json()["error"]
+        values = browser.get(f"{address}/api/state").json()["cell"]["values"]
+        assert {each["name"] for each in values} == {"tempo", "energy", "depth"}
+        assert "review(X, Y)" in browser.post(f"{address}/api/refit", json={}).json()["error"]
         assert browser.post(f"{address}/api/finish", json={}).status_code == 200
     review.stop()
 
@@ -183,6 +213,12 @@ def test_what_does_not_fit_is_refused_and_no_file_is_made(inside, tmp_path):
         made.findings.review(made.X[:10])
     with pytest.raises(ValueError, match="Y must have the 60 rows"):
         made.findings.review(made.X, made.Y[::-1])
+    with pytest.raises(ValueError, match="Y must hold 0 and 1 only"):
+        made.findings.review(made.Y, made.X)
+    with pytest.raises(ValueError, match="X must have the 3 features of the fit, got 2 columns"):
+        made.findings.review(made.X.iloc[:, :2], made.Y)
+    with pytest.raises(ValueError, match="Y has other labels on record"):
+        made.findings.review(made.X, 1 - made.Y)
     with pytest.raises(NotADirectoryError, match="no folder of images"):
         made.findings.review(images=tmp_path / "none")
     with pytest.raises(TableError, match="another folder"):

@@ -121,7 +121,8 @@ def test_a_torn_line_is_cut_off_and_no_other(path, name):
         else:
             assert again.lines == store.lines[:1], cut
             assert path.read_bytes() == kept
-            assert "cut off" in again.note
+            assert "does not count" in again.note
+            assert path.with_name(f"{path.name}.rest").read_bytes().endswith(whole[len(kept) : cut] + b"\n")
         again.append([line(label="pop")])
         again.close()
         assert len(reopened(path).lines) == len(again.lines)
@@ -134,10 +135,19 @@ def test_a_torn_first_line_is_written_anew(path):
         assert path.read_text() == HEAD
 
 
-def test_a_last_line_without_an_end_that_somebody_typed_is_kept(path):
-    path.write_text(HEAD + LINE.rstrip("\n"))
+@pytest.mark.parametrize("when", [None, "2024-05-03T10:00:00.123Z", "2024-01-31 10:00"])
+def test_a_last_line_without_an_end_that_somebody_typed_is_kept(path, when):
+    text = LINE.rstrip("\n")
+    text = text if when is None else f"{text.rpartition(',')[0]},{when}"
+    path.write_text(HEAD + text)
     assert reopened(path).lines[0]["row"] == "7"
-    assert path.read_text() == HEAD + LINE
+    assert path.read_text() == HEAD + text + "\n"
+
+
+def test_a_time_that_nothing_can_follow_is_refused(path):
+    path.write_text(HEAD + f"{LINE.rpartition(',')[0]},9999-12-31T23:59:59.999999+00:00\n")
+    with pytest.raises(DecisionError, match="9999"):
+        DecisionStore(path, "ana")
 
 
 _WRITER = """

@@ -1,6 +1,7 @@
 """`sylvan review`: people decide about single cells in a browser."""
 
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -173,15 +174,26 @@ def _import(store: Any, table: Any, options: dict[str, Any]) -> None:
     answers = sylvan.app.review.exchange.read_answers(options["answers"])
     answers = answers[answers["decision"] != ""]
     answers = answers.assign(who=answers["who"].where(answers["who"] != "", store.user))
-    _check(table, store, answers)
-    known = {tuple(line[name] for name in ("row", "label", "decision", "audit", "who", "when")) for line in store.lines}
-    lines = [
-        line for line in answers.astype(str).replace("nan", "").to_dict("records")
-        if tuple(line[name] for name in ("row", "label", "decision", "audit", "who", "when")) not in known
-    ]  # fmt: skip
+    same = ("row", "label", "audit", "who")
+    known = {tuple(line[name] for name in (*same, "decision", "when")) for line in store.lines}
+    last = {tuple(line[name] for name in same): line["decision"] for line in store.lines}
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    stored = [store.as_stored(line) for line in answers.astype(object).fillna("").to_dict("records")]
+    lines = []
+    for line in stored:
+        if line["when"]:
+            is_new = tuple(line[name] for name in (*same, "decision", "when")) not in known
+        else:  # Argilla does not say when; what is not its last word here is a later one
+            is_new = last.get(tuple(line[name] for name in same)) != line["decision"]
+        if is_new:
+            lines.append(line | {"when": line["when"] or now})
     if lines:
+        import pandas as pd  # noqa: PLC0415 (heavy)
+
+        _check(table, store, pd.DataFrame(lines))
         store.append(lines, by_user=False)
-    say(f"{many(len(lines), 'answer')} of {len(answers):,} taken into {store.path}; the others were there already.")
+    rest = "; the others were there already" if len(lines) < len(stored) else ""
+    say(f"{many(len(lines), 'answer')} of {len(stored):,} taken into {store.path}{rest}.")
 
 
 def _export(session: Any, options: dict[str, Any]) -> None:

@@ -177,10 +177,6 @@ def read_decided(table: Any, options: dict[str, Any]) -> Any:
             sylvan.labels.decisions.check_columns(frame, path)
         except DecisionError as error:
             raise click.UsageError(str(error)) from error
-        names = {} if table.Y.ndim == 1 else {"row": table.X.index, "label": table.Y.columns}
-        for name in names.keys() & set(frame):  # as `spreadsheet_safe` wrote them
-            bare = sylvan.app.tables.output.without_defence(frame[name])
-            frame[name] = frame[name].where(frame[name].isin(names[name]), bare)
         frames.append(frame)
     if frames and table.Y.ndim == 1:
         raise click.UsageError("--decisions are about labels that may be missing; classes have none.")

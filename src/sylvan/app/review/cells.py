@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 
 from sylvan.app.tables.files import Table
+from sylvan.cascade.explain.reasons import Levels
 from sylvan.exceptions import TableError
+from sylvan.labels.decisions import text_of
 from sylvan.labels.recalibrate import Recalibration
 
 _LOG = logging.getLogger(__name__)
 _MOST_VALUES, _MOST_SIMILAR_VALUES, _MOST_REASONS, _N_SIMILAR = 60, 6, 5, 3
 _MOST_TEXT, _LONG_TEXT = 5000, 60  # characters of a value that are sent, and those from which on it is a paragraph
 _KEPT = 5000  # rows and cells that are kept ready: what is shown does not grow with the table
-_SAMPLE = 20_000  # rows that say what is high and low in a column
 _STILL = 1e-6  # of a probability that all reasons together do not move
 _LARGEST_IMAGE = 20_000_000
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
@@ -147,7 +148,6 @@ class Viewer:
     features : their names
     values : FrameValues or FileValues, or None
     images : where pictures are
-    ids : name of the column of row names, which may name pictures
     """
 
     def __init__(
@@ -160,7 +160,6 @@ class Viewer:
         names = [] if self.values is None else self.values.names
         at = {str(name): place for place, name in enumerate(features)}
         self.columns = [Column(name, at.get(name), 0.0) for name in names]
-        self.low, self.high = _bounds(X, len(features))
         self._rows, self._reasons = _Kept(), _Kept()
         self._lock = threading.Lock()
         self.use(model)
@@ -168,6 +167,8 @@ class Viewer:
     def use(self, model: Any) -> None:
         """Take reasons from this model from now on."""
         self.model = model
+        fitted = getattr(getattr(model, "labels_", None), "X", None)
+        self.levels = None if fitted is None else Levels(fitted)
         weights = getattr(model, "feature_importances_", None)
         self.columns = [
             column._replace(weight=0.0 if weights is None or column.feature is None else float(weights[column.feature]))
@@ -205,7 +206,8 @@ class Viewer:
             found = model.explain_cells(rows=rows, labels=labels, similar=_N_SIMILAR)
         except Exception:
             _LOG.warning("Reasons could not be found; none are shown", exc_info=True)
-            self.model = None
+            with self._lock:
+                self.model = None if self.model is model else self.model
             return
         similar = found.similar or [[] for _ in cells]
         at = {row: place for place, row in enumerate(self.rows)} if any(similar) else {}
@@ -263,9 +265,9 @@ class Viewer:
         share = {} if reasons is None else {each["name"]: each["contribution"] for each in reasons}
         values = [] if texts is None else self._values(row, texts, share)
         shown: dict[str, Any] = {
-            "cell": f"{row}.{label}", "row": str(self.rows[row]), "label": str(self.labels[label]),
-            "probability": probability, "base": None, "values": values[:_MOST_VALUES],
-            "more_values": max(len(values) - _MOST_VALUES, 0), "reasons": reasons, "rest": None, "similar": None,
+            "cell": f"{row}.{label}", "row": text_of(self.rows[row]), "label": text_of(self.labels[label]),
+            "probability": probability, "base": None, "values": values,
+            "more_values": max(len(texts or ()) - _MOST_VALUES, 0), "reasons": reasons, "rest": None, "similar": None,
             "pending": pending,
         }  # fmt: skip
         if said is not None and probability is not None:
@@ -276,27 +278,30 @@ class Viewer:
         return shown
 
     def _values(self, row: int, texts: Sequence[str], share: dict[str, float]) -> list[dict[str, Any]]:
-        found = []
-        for at, (column, text) in enumerate(zip(self.columns, texts)):
-            is_image = self.images.find(text) is not None
-            kind = "image" if is_image else "text" if len(text) > _LONG_TEXT or "\n" in text else "value"
-            level = "" if column.feature is None else self._level(row, column.feature)
-            place = (kind != "image", column.feature is not None, -abs(share.get(column.name, 0.0)), -column.weight, at)
-            found.append((place, {
-                "name": column.name, "value": text[:_MOST_TEXT] + "…" * (len(text) > _MOST_TEXT), "level": level,
-                "contribution": share.get(column.name), "kind": kind, "url": f"/image/{at}/{row}" if is_image else None,
-            }))  # fmt: skip
-        return [value for _, value in sorted(found, key=lambda one: one[0])]
+        """Return the values of a row that are shown: pictures, what the model does not see, then what matters most."""
+
+        def place(at: int) -> tuple[Any, ...]:
+            column = self.columns[at]
+            is_image = self.images.find(texts[at]) is not None
+            return not is_image, column.feature is not None, -abs(share.get(column.name, 0.0)), -column.weight, at
+
+        return [self._value(row, at, texts[at], share) for at in sorted(range(len(texts)), key=place)[:_MOST_VALUES]]
+
+    def _value(self, row: int, at: int, text: str, share: dict[str, float]) -> dict[str, Any]:
+        column, is_image = self.columns[at], self.images.find(text) is not None
+        kind = "image" if is_image else "text" if len(text) > _LONG_TEXT or "\n" in text else "value"
+        return {
+            "name": column.name, "value": text[:_MOST_TEXT] + "…" * (len(text) > _MOST_TEXT),
+            "level": "" if column.feature is None else self._level(row, column.feature),
+            "contribution": share.get(column.name), "kind": kind, "url": f"/image/{at}/{row}" if is_image else None,
+        }  # fmt: skip
 
     def _level(self, row: int, feature: int) -> str:
-        if self.quick is None or not len(self.low) or self.quick.names[feature] in self.quick.categories:
+        if self.levels is None or (self.quick is not None and self.quick.names[feature] in self.quick.categories):
             return ""
-        X = self.quick.X
-        value = X.iat[row, feature] if hasattr(X, "iat") else X[row, feature]
-        try:
-            return "high" if value > self.high[feature] else "low" if value < self.low[feature] else ""
-        except TypeError:
-            return ""
+        value = np.array([self.levels.X[row, feature]], float)
+        level = str(self.levels(np.array([feature]), value)[0])
+        return level if level in ("high", "low") else ""
 
     def _reason(self, reason: Any, by_name: dict[str, str]) -> dict[str, Any]:
         name = str(reason.feature)
@@ -308,9 +313,11 @@ class Viewer:
     def _similar(self, similar: tuple[int, float], names: list[str], like: list[dict[str, Any]]) -> dict[str, Any]:
         row, share = similar
         texts = self._rows.get(row) or [""] * len(names)
-        first = [names.index(value["name"]) for value in like[:_MOST_SIMILAR_VALUES]]
-        by_place = {value["name"]: value for value in self._values(row, texts, {})}
-        return {"row": str(self.rows[row]), "share": share, "values": [by_place[names[at]] for at in first]}
+        told = [names.index(value["name"]) for value in like[:_MOST_SIMILAR_VALUES]]
+        return {
+            "row": text_of(self.rows[row]), "share": share,
+            "values": [self._value(row, at, texts[at], {}) for at in told],
+        }  # fmt: skip
 
     def picture(self, column: int, row: int) -> tuple[bytes, str] | None:
         """Return the picture that a cell of the table names."""
@@ -319,21 +326,3 @@ class Viewer:
         self._read({row})
         texts = self._rows.get(row)
         return None if texts is None else self.images.read(texts[column])
-
-
-def _bounds(X: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return from where on values are low, and high: below and above nine tenths of a column."""
-    none = np.empty(0), np.empty(0)
-    if X is None or hasattr(X, "toarray"):
-        return none
-    step = max(len(X) // _SAMPLE, 1)
-    part = X.iloc[::step] if hasattr(X, "iloc") else X[::step]
-    try:
-        part = np.asarray(part, dtype=float)
-    except (TypeError, ValueError):
-        return none
-    known = np.isfinite(part).any(axis=0)
-    low, high = np.full(n_features, -np.inf), np.full(n_features, np.inf)
-    if known.any():
-        low[known], high[known] = np.nanquantile(part[:, known], [0.1, 0.9], axis=0)
-    return low, high

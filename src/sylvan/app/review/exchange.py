@@ -72,7 +72,8 @@ def export_tasks(cells: pd.DataFrame, path: str | os.PathLike[str], format: str)
     ['tasks.json', 'tasks-config.xml']
     """
     path = Path(path)
-    _check_format(format)
+    if format not in FORMATS:
+        raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     if path.suffix.lower() != ".json":
         raise TableError(f"{path}: tasks are written as JSON; call the file NAME.json.")
     for column in ("row", "label"):
@@ -96,14 +97,12 @@ def export_tasks(cells: pd.DataFrame, path: str | os.PathLike[str], format: str)
     return [path, asked]
 
 
-def read_answers(path: str | os.PathLike[str], format: str | None = None) -> pd.DataFrame:
+def read_answers(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read what people answered there, as decisions.
 
     Parameters
     ----------
     path : an export of Label Studio (JSON or JSON_MIN) or Argilla (JSON, or a JSON record in each line)
-    format : {"label-studio", "argilla"}, optional
-        None: found out from what is in the file.
 
     Returns
     -------
@@ -111,19 +110,18 @@ def read_answers(path: str | os.PathLike[str], format: str | None = None) -> pd.
         A line for each answer of each person. Skipped, cancelled, discarded and unfinished answers are none; an audited
         cell without any answer has a line without a decision, and waits.
     """
-    if format is not None:
-        _check_format(format)
     items = _read_items(Path(path))
     readers: dict[str, Callable[[Any], bool]] = {
         LABEL_STUDIO: lambda item: _is_task(item) or _is_min(item),
         ARGILLA: lambda item: _is_nested(item) or _is_flat(item),
     }
     found = next((name for name, knows in readers.items() if all(map(knows, items))), None)
-    if found is None or (format is not None and format != found):
+    if found is None:
         odd = [at for at, item in enumerate(items, start=1) if not any(knows(item) for knows in readers.values())]
         where = f" (number {odd[0]} is neither)" if odd else ""
-        wanted = format or "Label Studio (JSON, JSON_MIN) or Argilla"
-        raise TableError(f"{path} is no export of {wanted} with Sylvan's questions{where}.")
+        raise TableError(
+            f"{path} is not an export of Label Studio (JSON, JSON_MIN) or Argilla with Sylvan's questions{where}."
+        )
     read = _label_studio_answers if found == LABEL_STUDIO else _argilla_answers
     lines: list[dict[str, Any]] = []
     for number, item in enumerate(items, start=1):
@@ -133,11 +131,6 @@ def read_answers(path: str | os.PathLike[str], format: str | None = None) -> pd.
         lines += answers or ([cell] if cell["how"] == "audited" else [])
     table = pd.DataFrame(lines, columns=list(COLUMNS), dtype=object)
     return table.fillna({name: "" for name in COLUMNS if name not in ("row", "label", "chance")})
-
-
-def _check_format(format: str) -> None:
-    if format not in FORMATS:
-        raise TableError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
 
 
 # Out: cells to tasks

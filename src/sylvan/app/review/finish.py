@@ -50,7 +50,7 @@ class Results:
             names = audit.ranking.frame(cells.row * len(audit.labels) + cells.label)
             confirmed = pd.DataFrame(names)[cells.decision == 1]
             suggested = found.cells[~found.cells["confirmed"]]
-            self.folder.mkdir(exist_ok=True)
+            self.folder.mkdir(exist_ok=True, parents=True)
             added = pd.concat([confirmed, suggested[["row", "label"]]], ignore_index=True)
             self._write_table(self.folder / self.completed, added)
             with TableWriter(self.folder / "decisions.csv") as out:
@@ -59,7 +59,7 @@ class Results:
             text = f"Review of {session.title}\n\n" + "\n".join(notes) + "\n"
             write_whole(self.folder / "certificate.txt", text.encode(errors="replace"))
             self._page(session, audit, lines, found, notes).write(self.folder / "report.html")
-        return {"folder": str(self.folder), "files": self.files}
+        return {"folder": str(self.folder.resolve()), "files": self.files, "notes": notes}
 
     def _promises(self, session: Session, audit: Any, found: Any, n_confirmed: int, n_suggested: int) -> list[str]:
         """Return what is known of the completed table, in sentences."""
@@ -132,9 +132,12 @@ def write_labels(findings: Any, Y: Any) -> Writer:
     """Return what writes labels that came from Python, with the names of the rows in the first column."""
 
     def write(path: Path, added: pd.DataFrame) -> None:
-        names = pd.DataFrame(findings.recorded.astype(int), index=findings.rows, columns=findings.label_names)
         if isinstance(Y, pd.DataFrame) and Y.columns.is_unique:
             names = Y.set_axis(findings.rows)
+        else:
+            names = pd.DataFrame(findings.recorded, index=findings.rows, columns=findings.label_names).astype("Int64")
+            if findings.trusts_zeros:
+                names = names.mask(findings.state.candidates)  # unknown, and not absent
         done = apply_suggestions(names, added)
         done.columns = [str(name) for name in done.columns]
         done.insert(0, "row" if "row" not in done.columns else "row name", findings.rows.astype(object))

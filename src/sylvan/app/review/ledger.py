@@ -7,9 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sylvan._files import defused
 from sylvan.app.review.store import DecisionStore
 from sylvan.exceptions import DecisionError
-from sylvan.labels.decisions import COLUMNS, Decisions, as_table, check_columns, find_names, name_stratum, word_of
+from sylvan.labels.decisions import (
+    COLUMNS,
+    Decisions,
+    as_table,
+    check_columns,
+    find_names,
+    name_stratum,
+    text_of,
+    word_of,
+)  # fmt: skip
 
 _DRAW = ("how", "chance", "stratum", "audit")
 _VOICE = {"confirmed": 1, "rejected": -1}
@@ -52,13 +62,13 @@ class Ledger:
                               errors="coerce", utc=True, format="mixed")  # fmt: skip
         for at in when.sort_values(kind="stable").index:
             self._note(self._lines[at])
-        for line in self._lines[: len(frames[0])]:
+        for line in self._lines:  # what others drew, and did not answer yet, is asked here: together they answer it
             self._note_draw(line)
 
     def _check_names(self) -> None:
         """Refuse names that cannot be told apart once they are text in a file."""
         for what, names in (("row", self.rows), ("label", self.labels)):
-            text = pd.Index([str(name) for name in names], dtype=object)
+            text = pd.Index([defused(text_of(name)) for name in names], dtype=object)
             if not text.is_unique:
                 raise DecisionError(f"Two {what}s are called {text[text.duplicated()][0]!r} in a file; rename one.")
             wrong = [name for name in text if "\0" in name or name != name.encode(errors="replace").decode()]
@@ -150,18 +160,20 @@ class Ledger:
     def decide(self, cell: int, decision: str) -> None:
         """Store a decision of the user; a cell that was drawn several times has a line for each draw."""
         name = self._name(cell)
+        line = {"row": text_of(name["row"]), "label": text_of(name["label"]), "decision": decision}
+        lines = self.store.append([line | draw for draw in self.draws.get(cell) or [{"how": "reviewed"}]])
         if any(each["cell"] == cell for each in self._earlier):
             self._earlier = [each for each in self._earlier if each["cell"] != cell]
             self._voices.pop(cell)
-        line = {"row": str(name["row"]), "label": str(name["label"]), "decision": decision}
-        for stored in self.store.append([line | draw for draw in self.draws.get(cell) or [{"how": "reviewed"}]]):
+        for stored in lines:
             self._lines.append(stored | name)
             self._note(self._lines[-1])
 
     def plan(self, plan: pd.DataFrame) -> None:
         """Store cells that were drawn; they wait for answers."""
         cells = self.numbers(plan)
-        for stored, cell in zip(self.store.append(_records(plan), by_user=False), cells):
+        lines = _records(plan.assign(row=plan["row"].map(text_of), label=plan["label"].map(text_of)))
+        for stored, cell in zip(self.store.append(lines, by_user=False), cells):
             self._lines.append(stored | self._name(cell))
             self._note_draw(self._lines[-1])
 

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import threading
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ from sylvan.exceptions import DecisionError
 _LOG = logging.getLogger(__name__)
 _HERE = Path(__file__).parent
 _LARGEST_BODY = 64 * 1024
+_FIRST_PORT, _N_PORTS = 49152, 16384  # those that belong to nobody
 _STATIC = {
     "review.js": (_HERE / "static" / "review.js", "text/javascript"),
     "review.css": (_HERE / "static" / "review.css", "text/css"),
@@ -279,13 +281,13 @@ class Server:
     Parameters
     ----------
     session : what is reviewed; it ends with the server
-    port : 0: any that is free
+    port : 0: one that follows from the file of decisions, or any other that is free
     finish : writes the results, and says where
     """
 
     def __init__(self, session: Session, port: int = 0, finish: Callable[[], dict[str, Any]] | None = None) -> None:
         self.session = session
-        self._socket = _bind(port)
+        self._socket = _bind(port) if port else _bind_usual(session.ledger.store.path)
         self._socket.listen()  # from now on, for the link may be followed before the thread has started
         self.port = self._socket.getsockname()[1]
         token = secrets.token_urlsafe(32)
@@ -324,6 +326,14 @@ def _bind(port: int) -> socket.socket:
         found.close()
         raise OSError(error.errno, f"{error.strerror}; choose another one, or none", f"port {port}") from error
     return found
+
+
+def _bind_usual(path: Path) -> socket.socket:
+    """Return a socket on the port that belongs to a file: a page that is still open goes on after a restart."""
+    usual = _FIRST_PORT + zlib.crc32(str(path.resolve()).encode(errors="replace")) % _N_PORTS
+    with suppress(OSError):
+        return _bind(usual)
+    return _bind(0)
 
 
 def check_port(port: int) -> None:

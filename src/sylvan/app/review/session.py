@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
@@ -17,7 +18,7 @@ from sylvan.app.review.cells import Viewer
 from sylvan.app.review.ledger import Ledger
 from sylvan.exceptions import DecisionError
 from sylvan.labels.audit import Audit
-from sylvan.labels.decisions import COLUMNS
+from sylvan.labels.decisions import COLUMNS, text_of
 from sylvan.labels.recalibrate import Recalibration
 
 _LOG = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ _RECENT = 10
 _REMEMBERED = 1000  # requests and orders
 DECISIONS = ("confirmed", "rejected", "unsure")
 NO_MODEL = "The model is not here, so that there are no reasons."
-NO_REFIT = "Nothing can be fitted again: that needs the model and all that it was fitted with."
+NO_REFIT = "To fit again, the page needs the model, X and Y: model.labels_.review(X, Y)."
 
 
 class Order(NamedTuple):
@@ -66,14 +67,18 @@ class Background:
     """A thread that does one thing whenever it is asked to; asked twice while it is busy, it does it once more."""
 
     def __init__(self, work: Callable[[], None], quiet: float = 0.0) -> None:
-        self.work, self.quiet, self.busy = work, quiet, False
+        self.work, self.quiet, self._working = work, quiet, False
         self._wanted, self._stopped = threading.Event(), False
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is still to be done."""
+        return self._wanted.is_set() or self._working
+
     def ask(self) -> None:
         """Have it done soon."""
-        self.busy = True
         self._wanted.set()
 
     def stop(self) -> None:
@@ -87,6 +92,7 @@ class Background:
                 self._wanted.wait()
                 if self._stopped:
                     return
+                self._working = True
                 time.sleep(self.quiet)
                 self._wanted.clear()
                 began = time.monotonic()
@@ -94,7 +100,7 @@ class Background:
                     self.work()
                 except Exception:
                     _LOG.exception("Work in the background failed")
-                self.busy = self._wanted.is_set()
+                self._working = False
                 time.sleep(min(time.monotonic() - began, _LONGEST_REST))  # answers come first
 
 
@@ -176,10 +182,12 @@ class Session:
 
     def _queued(self, audit: Audit, order: Order) -> list[int]:
         """Return the first undecided cells in an order."""
-        n_labels, said = len(self.labels), self.ledger.said
-        decided = np.fromiter(said.copy(), np.int64)
+        n_labels = len(self.labels)
+        with self.lock:  # drawn cells come by themselves; only some of them answered would be no sample any more
+            decided = np.array([*self.ledger.said, *self.ledger.draws], np.int64)
         if order == Order("value"):
-            return self.ledger.numbers(audit.next_cells(_QUEUED))
+            cells = np.array(self.ledger.numbers(audit.next_cells(_QUEUED + len(self.ledger.draws))), np.int64)
+            return cells[~np.isin(cells, decided)][:_QUEUED].tolist()
         if order.row is None and order.label is None:
             cells = audit.ranking.cells[: 10 * _QUEUED + len(decided)]
         else:
@@ -211,12 +219,12 @@ class Session:
 
     def _queue(self, order: Order) -> list[int]:
         """Return the next undecided cells."""
-        queues, said = self.count.queues, self.ledger.said
-        left = [cell for cell in queues.get(order, []) if cell not in said]
+        queues, said, draws = self.count.queues, self.ledger.said, self.ledger.draws
+        left = [cell for cell in queues.get(order, []) if cell not in said and cell not in draws]
         if not left and (order not in queues or queues[order]):  # not put in order yet, or all of them decided
             if len(queues) > _REMEMBERED:
                 queues.clear()
-            queues[order] = left = [cell for cell in self._queued(self.count.audit, order) if cell not in said]
+            queues[order] = left = self._queued(self.count.audit, order)
         return left
 
     def _next(self, order: Order) -> tuple[str, Current | None]:
@@ -246,7 +254,7 @@ class Session:
             answered = sum(each in ledger.said for each in self._planned)
             found = {
                 "title": self.title, "user": ledger.store.user, "file": ledger.store.path.name,
-                "n_rows": len(self.rows), "labels": [str(name) for name in self.labels], "order": order._asdict(),
+                "n_rows": len(self.rows), "labels": list(map(text_of, self.labels)), "order": order._asdict(),
                 "phase": phase, "audit": {"planned": len(self._planned), "answered": answered}, "bar": bar,
                 "refit": dict(self.refit_state), "cell": shown,
                 "recent": [self._brief(each) for each in islice(reversed(ledger.mine), _RECENT)],
@@ -266,14 +274,14 @@ class Session:
         for at, name in enumerate(self.labels):
             word = "recorded" if self.findings.recorded[row, at] else said.get(cell - label + at)
             if word in names and at != label:
-                names[word].append(str(name))
+                names[word].append(text_of(name))
         how = "audited" if audited else "reviewed"
         return shown | {"how": how, "decision": self.ledger.mine.get(cell), "labels": names}
 
     def _brief(self, cell: int) -> dict[str, Any]:
         row, label = divmod(cell, len(self.labels))
         how = "audited" if cell in self.ledger.draws else "reviewed"
-        names = {"row": str(self.rows[row]), "label": str(self.labels[label])}
+        names = {"row": text_of(self.rows[row]), "label": text_of(self.labels[label])}
         return {"cell": f"{row}.{label}", **names, "decision": self.ledger.mine[cell], "how": how}
 
     def find(self, name: Any) -> int:
@@ -328,6 +336,8 @@ class Session:
     def _draw(self, n: int, precision: float | None) -> None:
         audit, _ = self.latest()
         seed, self.random_state = self.random_state, None  # the same seed would draw the same cells again
+        if isinstance(seed, int):  # and for other people other ones
+            seed = zlib.crc32(self.ledger.store.user.encode(), seed) & 0x7FFFFFFF
         try:
             plan = audit.plan(n, precision=precision, confidence=self.confidence, random_state=seed)
         except ValueError as error:

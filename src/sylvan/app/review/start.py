@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sylvan.app.review.cells import Viewer
@@ -15,6 +16,7 @@ from sylvan.app.review.ledger import Ledger
 from sylvan.app.review.session import Session, check_reviewable, refitting
 from sylvan.app.review.store import DecisionStore
 from sylvan.labels.decisions import COLUMNS
+from sylvan.labels.table import read_labels
 
 try:
     from sylvan.app.review.finish import Results, write_labels
@@ -75,11 +77,7 @@ def review(
 ) -> Review:  # fmt: skip
     """Start the review page of a fit, in the background; `sylvan.labels.findings.Findings.review` says how."""
     check_reviewable(findings)
-    for name, table in (("X", X), ("Y", Y)):
-        n = len(findings.rows) if table is None else table.shape[0] if hasattr(table, "shape") else len(table)
-        same = findings.index is None or not hasattr(table, "iloc") or table.index.equals(findings.index)
-        if n != len(findings.rows) or not same:
-            raise ValueError(f"{name} must have the {len(findings.rows)} rows of the fit, in their order.")
+    _check_tables(findings, X, Y)
     model, path = getattr(findings, "model", None), Path(decisions)
     others = [others] if isinstance(others, (str, os.PathLike, pd.DataFrame)) else list(others)
     folder = Path(f"{path.stem}-review") if out is None else Path(out)
@@ -87,7 +85,8 @@ def review(
     pictures = folder_of(images)
     store = DecisionStore(path, user or login())
     try:
-        viewer = Viewer(model, findings.rows, findings.label_names, *_values(model, X), images=pictures)
+        shown = _values(model, findings.X if X is None else X)
+        viewer = Viewer(model, findings.rows, findings.label_names, *shown, images=pictures)
         session = Session(
             findings, Ledger(store, findings.rows, findings.label_names, others), viewer, title=path.stem, audit=audit,
             precision=precision, confidence=confidence, refit=refitting(model, X, Y), random_state=random_state,
@@ -98,10 +97,26 @@ def review(
     return Review(session, port, results, open_browser=open_browser)
 
 
+def _check_tables(findings: Any, X: Any, Y: Any) -> None:
+    """Refuse tables that are not those of the fit: another one's values beside a question would mislead."""
+    for name, table in (("X", X), ("Y", Y)):
+        n = len(findings.rows) if table is None else table.shape[0] if hasattr(table, "shape") else len(table)
+        same = findings.index is None or not hasattr(table, "iloc") or table.index.equals(findings.index)
+        if n != len(findings.rows) or not same:
+            raise ValueError(f"{name} must have the {len(findings.rows)} rows of the fit, in their order.")
+    d = None if findings.X is None else findings.X.shape[1]
+    width = d if X is None else X.shape[1] if len(getattr(X, "shape", ())) == 2 else np.shape(X)[-1]
+    if width != d and d is not None:
+        raise ValueError(f"X must have the {d} features of the fit, got {width} columns: review(X, Y).")
+    if Y is not None and not np.array_equal(read_labels(Y).recorded, findings.recorded):
+        raise ValueError("Y has other labels on record than in the fit: review(X, Y), with Y as it was fitted.")
+
+
 def _values(model: Any, X: Any) -> tuple[Any, Sequence[str]]:
     """Return what can be shown of X, with names of its columns."""
-    if X is None or len(getattr(X, "shape", (0, 0))) != 2:
+    if X is None:
         return None, ()
+    X = X if hasattr(X, "shape") else np.asarray(X)
     names = list(X.columns) if hasattr(X, "columns") else getattr(model, "feature_names_in_", None)
     X = X.tocsr() if hasattr(X, "tocsr") else X
     return X, [f"x{at}" for at in range(X.shape[1])] if names is None else [str(name) for name in names]

@@ -15,11 +15,14 @@ from typing import Any
 
 import pandas as pd
 
+from sylvan._files import defused
 from sylvan._messages import shorten, some
 from sylvan.exceptions import DecisionError
-from sylvan.labels.decisions import COLUMNS
+from sylvan.labels.decisions import COLUMNS, word_of
 
 _WHEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
+_BEGUN = re.compile(r"[\dT:.+-]*")  # such a time, of which the end may not be there
+_LAST_YEAR = 2200  # a later decision could not be followed by others for ever
 _FAR = 1 << 62  # Windows locks bytes and lets nobody read them: one that no file has
 
 
@@ -39,7 +42,7 @@ class DecisionStore:
 
     def __init__(self, path: str | os.PathLike[str], user: str) -> None:
         self.path, self.note = Path(path), ""
-        self.user = _defused(" ".join(user.split()))
+        self.user = defused(" ".join(user.split()))
         if not self.user or "\0" in self.user:
             raise DecisionError("The name of the user is empty; decisions need somebody who made them.")
         if self.path.exists() and not self.path.is_file():
@@ -83,9 +86,12 @@ class DecisionStore:
             self.lines += [dict(zip(self.header, _cells(tail.decode(), self.delimiter)[0]))]
             self._put(b"\n")
         elif tail:
+            rest = self.path.with_name(f"{self.path.name}.rest")
+            with rest.open("ab") as file:
+                file.write(tail + b"\n")
             self.note = (
-                f"The last line of {self.path} was not written to its end ({shorten(tail.decode(errors='replace'))!r}) "
-                "and was cut off: nobody was told that it is stored."
+                f"The last line of {self.path} was not written to its end: "
+                f"{shorten(tail.decode(errors='replace'))!r}. It does not count, and was moved to {rest}."
             )
             os.ftruncate(self._file, end)
             os.fsync(self._file)
@@ -95,6 +101,8 @@ class DecisionStore:
         mine = [line["when"] for line in self.lines if line["who"] == self.user]
         known = pd.to_datetime(pd.Series(mine, dtype=object), errors="coerce", utc=True, format="mixed").max()
         self._last = datetime.min.replace(tzinfo=UTC) if pd.isna(known) else known.to_pydatetime()
+        if self._last.year > _LAST_YEAR:
+            raise DecisionError(f"{self.path} has a decision of the year {self._last.year}; correct its time first.")
         self._size = os.fstat(self._file).st_size
 
     def append(self, lines: Sequence[dict[str, Any]], *, by_user: bool = True) -> list[dict[str, str]]:
@@ -106,7 +114,7 @@ class DecisionStore:
         if by_user:
             now = max(datetime.now(UTC), self._last + timedelta(microseconds=1))
             lines = [{**line, "who": self.user, "when": now.isoformat(timespec="microseconds")} for line in lines]
-        stored = [{name: _defused(str(line.get(name, ""))) for name in self.header} for line in lines]
+        stored = [self.as_stored(line) for line in lines]
         text = io.StringIO(newline="")
         # Older versions of csv do not quote a carriage return.
         returns = any("\r" in cell for line in stored for cell in line.values())
@@ -118,6 +126,10 @@ class DecisionStore:
             self._last = now
         self.lines += stored
         return stored
+
+    def as_stored(self, line: dict[str, Any]) -> dict[str, str]:
+        """Return a line as it would stand in the file."""
+        return {name: defused(str(line.get(name, ""))) for name in self.header}
 
     def _check_same(self) -> None:
         """Refuse to write into a file that somebody else replaced, removed or wrote into."""
@@ -160,7 +172,7 @@ def read_lines(data: bytes, path: Path) -> tuple[list[str], str, list[dict[str, 
     A file that is damaged, or another one, is a DecisionError; of an empty one there are no columns.
     """
     end = _end_of_lines(data)
-    if not end and (",".join(COLUMNS) + "\n").encode().startswith(data):
+    if not end and (",".join(COLUMNS) + "\n").encode().startswith(data.removeprefix(b"\xef\xbb\xbf")):
         return [], ",", [], 0  # empty, or its first line was being written
     try:
         text = data[:end].decode("utf-8-sig")
@@ -197,23 +209,13 @@ def _end_of_lines(data: bytes) -> int:
     return end
 
 
-def _defused(text: str) -> str:
-    """Return text that is no formula for a spreadsheet, as `spreadsheet_safe` writes it."""
-    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return text
-    with contextlib.suppress(ValueError):
-        float(text)
-        return text
-    return f"'{text}"
-
-
 def _cells(text: str, delimiter: str) -> list[list[str]]:
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     return [cells for cells in lines if any(cells)]
 
 
 def _is_whole(tail: bytes, delimiter: str, header: list[str]) -> bool:
-    """Say whether a last line without an end holds all that it should: somebody's editor wrote it so."""
+    """Say whether a last line without an end holds all that it should: an editor, or another program, wrote it so."""
     try:
         lines = _cells(tail.decode(), delimiter)
     except (ValueError, csv.Error):
@@ -221,7 +223,9 @@ def _is_whole(tail: bytes, delimiter: str, header: list[str]) -> bool:
     if len(lines) != 1 or len(lines[0]) != len(header):
         return False
     line = dict(zip(header, lines[0]))
-    return bool(_WHEN.fullmatch(line["when"])) and header[-1] == "when"
+    when = line["when"]
+    known = word_of(line["decision"]) != "" and header[-1] == "when"
+    return known and (_WHEN.fullmatch(when) is not None or _BEGUN.fullmatch(when) is None)
 
 
 def _sync_folder(folder: Path) -> None:

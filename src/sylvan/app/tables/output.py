@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sylvan._files import whole_file
+from sylvan._files import defused, whole_file
 from sylvan.app.tables.files import UNNAMED, Table, ending, usual_delimiter
 from sylvan.app.tables.labels import LabelCells
 from sylvan.exceptions import TableError
@@ -102,22 +102,15 @@ def spreadsheet_safe(frame: pd.DataFrame) -> pd.DataFrame:
 
     Text that begins with ``= + - @``, a tab or a carriage return gets a ``'`` in front, unless it is a number.
     """
-    frame = frame.set_axis(_defused(pd.Series(frame.columns, dtype=object)).tolist(), axis=1)
+
+    def safe(cell: Any) -> Any:
+        return defused(cell) if isinstance(cell, str) else cell
+
+    frame = frame.set_axis([safe(name) for name in frame.columns], axis=1)
     for at in range(frame.shape[1]):
         if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[at]):
-            frame.isetitem(at, _defused(frame.iloc[:, at]).array)
+            frame.isetitem(at, frame.iloc[:, at].astype(object).map(safe).array)
     return frame
-
-
-def without_defence(cells: pd.Series) -> pd.Series:
-    """Return text as it was before `spreadsheet_safe`."""
-    return cells.where(~cells.astype(str).str.match("'[=+\\-@\t\r]"), cells.astype(str).str[1:])
-
-
-def _defused(cells: pd.Series) -> pd.Series:
-    texts = cells.astype(object).where(cells.notna(), "").astype(str)
-    risky = texts.str.startswith(("=", "+", "-", "@", "\t", "\r")) & pd.to_numeric(texts, errors="coerce").isna()
-    return cells.astype(object).where(~risky, "'" + texts) if risky.any() else cells
 
 
 def check_output(path: Path) -> None:
