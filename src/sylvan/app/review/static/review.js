@@ -8,7 +8,7 @@ const SAID = { confirmed: "yes", rejected: "no", unsure: "cannot tell" };
 const MARK = { confirmed: "✓", rejected: "✗", unsure: "?" };
 const FILES = {
   "certificate.txt": "what is promised, in sentences", "report.html": "a short report that can be sent on",
-  "decisions.csv": "the last word on each cell",
+  "decisions.csv": "all draws and decisions; a person's last word on a cell counts",
   table: "the table, with confirmed cells and the suggested ones of the list",
 };
 const HINTS = {
