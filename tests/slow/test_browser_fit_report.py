@@ -104,7 +104,8 @@ def listed(digits, tmp_path_factory):
     model = auto(10, max_layers=2, n_folds=2, random_state=0).fit(X, Y)
     frame = model.suggest_labels(top=300)
     frame["written"] = [1] * 200 + [0] * 100
-    frame["reasons"] = [[Reason(f"ink_{i % 7}", i, "high", 0.2), Reason("edge", i % 9, "low", -0.04)] for i in range(300)]
+    against = Reason("edge", 1, "low", -0.04)
+    frame["reasons"] = [[Reason(f"ink_{i % 7}", i, "high", 0.2), against] for i in range(300)]
     frame["similar"] = [[Similar("digit 3", 0.31), Similar("digit 9", 0.28)]] * 300
     path = tmp_path_factory.mktemp("listed") / "page.html"
     promise = "Of 200 new suggestions, 160 are expected to be right and 40 wrong."
@@ -148,8 +149,15 @@ def test_a_list_is_searched_chosen_from_and_sorted(listed):
         )  # by the keyboard, numbers in names as numbers
         rows = sorted(of_label["row"].astype(int))[:25]
         assert [int(row[1]) for row in shown(page)] == rows
+        heads = page.locator("table.list thead th")
+        buttons = [each.locator("button").count() for each in heads.all()]
+        assert buttons == [1, 1, 1, 1, 1, 0, 0]  # reasons and similar rows have no order
         search.fill("nothing has this")
-        expect(status).to_contain_text("0 of 0")
+        expect(status).to_have_text("Nothing matches; 300 in all")
+        expect(page.locator("table.list")).to_be_hidden()
+        search.fill("")
+        expect(status).to_contain_text(f"of {len(of_label)} shown")
+        expect(page.locator("table.list")).to_be_visible()
         assert page.errors == []
 
 

@@ -11,7 +11,7 @@ import threadpoolctl
 
 import sylvan
 from app.review.made_reviews import LABELS, fitted, session_of, table_of
-from page_reader import assert_harmless
+from page_reader import assert_harmless, read
 from sylvan.app.review.finish import Results, completed_name, write_labels
 from sylvan.exceptions import DecisionError, TableError
 from sylvan.labels.decisions import as_table
@@ -65,6 +65,11 @@ def test_the_completed_table_has_confirmed_cells_and_the_list_and_no_rejected_on
     assert "40 cells are decided" in text
     total = audit.n_missing().loc["all labels"]
     assert f"between {total['low']:.0f} and {total['high']:.0f}" in text
+    page = read(tmp_path / "out" / "report.html")
+    kinds = [line[3] for line in page.rows("list")]
+    assert kinds == sorted(kinds, reverse=True)
+    assert set(kinds) == {"suggested", "confirmed"}
+    assert page.tables["list"][0] == ["Row", "Label", "Probability", "Kind"]
 
 
 def test_all_decisions_are_in_one_file_that_reads_as_they_do(tmp_path):

@@ -80,7 +80,7 @@ def impute(**options: Any) -> None:
     if table.Y.ndim == 1:
         raise click.UsageError("impute completes labels; classes have none that could be missing. See: sylvan fit")
     decided = read_decided(table, options)
-    seconds = fit_model(model, table, options, decided)
+    fit_model(model, table, options, decided)
     chosen = choose(model, options)
     doubts = sylvan.labels.gaps.doubt_missing_at_random(model)
     recovery = None
@@ -102,8 +102,8 @@ def impute(**options: Any) -> None:
         _write_list(table.schema, listed, options)
     if options["report"]:
         write_page(
-            model, table, options["report"], seconds=seconds, data=options["data"], suggestions=listed,
-            recovery=recovery, warnings=doubts, promise=chosen.promise,
+            model, table, options["report"], data=options["data"], suggestions=listed, recovery=recovery,
+            warnings=doubts, promise=chosen.promise,
         )  # fmt: skip
     if options["model"]:
         store(model, table, options, options["model"])

@@ -91,7 +91,7 @@ class Results:
         by_person = [
             (str(who) or "(no name)", *map(int, line)) for who, line in zip(people.index, people[columns].to_numpy())
         ]
-        shown = found.cells.head(_LISTED)
+        shown = found.cells.sort_values("confirmed", kind="stable").head(_LISTED)  # suggested cells are to be judged
         cells = [
             (str(line.row), str(line.label), float(line.probability), "confirmed" if line.confirmed else "suggested")
             for line in shown.itertuples(index=False)
@@ -99,7 +99,8 @@ class Results:
         facts = {
             "counts": Table(["Label", "Recorded", "Confirmed", "Missing", "Low", "High"], counts),
             "people": Table(["Who", *columns], by_person), "confidence": session.confidence,
-            "cells": Table(["Row", "Label", "Probability", ""], cells), "n_cells": len(found.cells), "listed": _LISTED,
+            "cells": Table(["Row", "Label", "Probability", "Kind"], cells), "n_cells": len(found.cells),
+            "listed": _LISTED,
         }  # fmt: skip
         page.section("What is known", page.render("known.html", notes=notes))
         page.section("How many labels were missing", page.render("counts.html", **facts))
