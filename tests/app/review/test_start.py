@@ -186,7 +186,8 @@ def test_a_review_from_python(inside):
             found = browser.post(f"{address}/api/finish", json={}).json()["finished"]
         assert found["folder"] == os.path.realpath("decisions-review")
         assert found["files"] == ["completed.csv", "decisions.csv", "certificate.txt", "report.html"]
-        assert found["notes"][0] == "1 cell is decided: 0 confirmed, 1 rejected, 0 unsure."
+        assert found["notes"][0].startswith("table: 60 rows, 3 labels. Written on ")
+        assert found["notes"][1] == "1 cell is decided: 0 confirmed, 1 rejected, 0 unsure."
         assert review.decisions["decision"].tolist().count("rejected") == 1
         assert "1 decision" in repr(review)
         assert f'href="{review.url}"' in review._repr_html_()
@@ -238,7 +239,7 @@ def test_what_does_not_fit_is_refused_and_no_file_is_made(inside, tmp_path):
         made.findings.review(made.X.iloc[:, :2], made.Y)
     with pytest.raises(ValueError, match="Y has other labels on record"):
         made.findings.review(made.X, 1 - made.Y)
-    with pytest.raises(NotADirectoryError, match="no folder of images"):
+    with pytest.raises(NotADirectoryError, match="not a folder of images"):
         made.findings.review(images=tmp_path / "none")
     with pytest.raises(TableError, match="another folder"):
         made.findings.review(out=".")
