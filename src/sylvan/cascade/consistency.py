@@ -37,7 +37,7 @@ FITTED = _ALWAYS | _SOMETIMES
 
 def check_forest(forest: Any, n_features: int, n_labels: int) -> None:
     """Check that a forest is fitted for 0/1 labels and rows of this width."""
-    require(isinstance(forest, BaseForest | WeightedForest) and hasattr(forest, "trees_"), "A forest is none.")
+    require(isinstance(forest, BaseForest | WeightedForest) and hasattr(forest, "trees_"), "A forest is not valid.")
     fits = (forest.n_features_in_, forest.n_labels_, forest.target_form.has_labels) == (n_features, n_labels, True)
     require(fits, f"A forest is not for {n_features} columns and {n_labels} labels.")
 
@@ -57,7 +57,7 @@ def check_layers(layers: list[Any], n_inputs: int, n_labels: int, cumulative: bo
             require(n_own and (np.diff(layer.features) > 0).all(), "features must rise.")
         _check_forests(layer, n_own, n_labels, needed=last or average)
         if layer.refiner is not None:
-            require(isinstance(layer.refiner, MeasureAwareReuse) and layer.judges, "refiner is none.")
+            require(isinstance(layer.refiner, MeasureAwareReuse) and layer.judges, "refiner is not valid.")
             require(len(layer.judges) == n_forests and layer.judges is layer.forests, "Layers differ in their forests.")
             layer.refiner.check_labels(n_labels)
         made = _check_augmenter(layer, sum(widths) + n_own, n_labels, last)
@@ -95,9 +95,9 @@ def _check_augmenter(layer: Layer, n_columns: int, n_labels: int, last: bool) ->
 def check_templates(forests: Any) -> None:
     """Check the forests that a cascade is made of: even predictions ask them what they can do."""
     if isinstance(forests, list | tuple):
-        require(all(isinstance(forest, BaseForest | WeightedForest) for forest in forests), "forests are none.")
+        require(all(isinstance(forest, BaseForest | WeightedForest) for forest in forests), "forests are not valid.")
     else:
-        require(find_name(type(forests)) in ("MLDFForests", "DecayingWeights"), "forests are none.")
+        require(find_name(type(forests)) in ("MLDFForests", "DecayingWeights"), "forests are not valid.")
 
 
 def check_cascade(model: Any) -> None:

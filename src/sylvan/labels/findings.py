@@ -45,11 +45,11 @@ class Decider(NamedTuple):
         n_labels = self.form.n_labels
         check_finite("thresholds", self.thresholds, (n_labels,))
         require(len(self.counts.n_recorded) == n_labels, "There are other labels.")
-        require(callable(getattr(type(self.impute), "accept", None)), "impute is no imputer.")
+        require(callable(getattr(type(self.impute), "accept", None)), "impute is not an imputer.")
         if getattr(self.impute, "estimates_frequency", False):
             require(self.counts.frequency is not None, "The label frequency is missing.")
         if self.calibration is not None:
-            require(callable(getattr(type(self.calibration), "given_unrecorded", None)), "calibration is none.")
+            require(callable(getattr(type(self.calibration), "given_unrecorded", None)), "calibration is not valid.")
         if isinstance(self.calibration, Calibration):
             check_finite("means_", getattr(self.calibration, "means_", None), (n_labels,))
         require(self.recalibration is None or len(self.recalibration.offsets) == n_labels, "There are other labels.")
@@ -274,7 +274,7 @@ class Findings:
             As in `fit`; None: those of the fit. They need not be fitted to be counted.
         """
         if not self.state.candidates.any():
-            raise ValueError("Nothing may be missing here, so that there is nothing to audit.")
+            raise ValueError("Nothing may be missing here, so there is nothing to audit.")
         if decisions is None:
             return self._audit
         read = read_decisions(decisions, self.rows, self.label_names, self.recorded, self.state.candidates)

@@ -352,8 +352,8 @@ class Interactions(BaseEstimator):
         check_array("label_counts_", self.label_counts_, np.int32, (n, n_labels), 0)
         check_array("label_rates_", self.label_rates_, float, (n_labels,), 0.0, 1.0)
         attempts: Any = self.mining_report_.get("attempts")
-        require(isinstance(attempts, list) and all(isinstance(line, dict) for line in attempts), "The report is none.")
-        require(all(isinstance(key, str) for line in attempts for key in line), "The report is none.")
+        require(isinstance(attempts, list) and all(isinstance(line, dict) for line in attempts), "The report is wrong.")
+        require(all(isinstance(key, str) for line in attempts for key in line), "The report is wrong.")
         if self.labels == "svd":
             check_array("_mean", getattr(self, "_mean", None), float, (n,), -1e6, 1e6)
             check_array("_turn", getattr(self, "_turn", None), float, (n, None), -1e6, 1e6)

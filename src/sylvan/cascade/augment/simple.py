@@ -133,7 +133,7 @@ class Union(BaseEstimator):
             if isinstance(part, type):
                 raise TypeError(f"A part of Union is the class {part.__name__}: write {part.__name__}().")
             if not hasattr(part, "fit_transform"):
-                raise TypeError(f"A part of Union is no augmenter: {part!r}.")
+                raise TypeError(f"A part of Union is not an augmenter: {part!r}.")
             if isinstance(part, Refiner):
                 name = type(part).__name__
                 raise ValueError(f"{name} cannot be inside a Union: write {name}(augment=Union([...])) instead.")

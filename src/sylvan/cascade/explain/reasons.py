@@ -107,9 +107,7 @@ class Reasons:
 
     def similar_texts(self) -> list[str]:
         """Return a line for each cell: `song 3 (31 %); song 9 (28 %)`, with the share of trees that agree."""
-        return [
-            "; ".join(f"{row} ({share:.0%})".replace("%", " %") for row, share in rows) for rows in self.similar or []
-        ]
+        return ["; ".join(map(str, rows)) for rows in self.similar or []]
 
 
 class CellReasons:

@@ -27,6 +27,9 @@ class Similar(NamedTuple):
     row: Any
     share: float
 
+    def __str__(self) -> str:
+        return f"{self.row} ({100 * self.share:.0f} %)"
+
 
 def first_kept(layers: Sequence[Layer]) -> int:
     """Return which layer is asked who is similar: the first that keeps its forests, layer 1 if it does."""
