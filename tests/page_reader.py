@@ -21,7 +21,7 @@ EVIL = [
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "header", "nav", "main", "section", "h1", "h2", "h3", "p", "b"),
     *("ol", "ul", "li", "a", "dl", "dt", "dd", "code", "pre", "br", "details", "summary", "div", "span", "small"),
-    *("table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "img", "noscript"),
+    *("table", "thead", "tbody", "tr", "th", "td", "figure", "figcaption", "img", "noscript", "wbr"),
     *("svg", "g", "path", "defs", "use", "clippath", "rect", "text", "tspan", "image", "lineargradient", "stop"),
 }
 

@@ -66,7 +66,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     if path.is_symlink():
         path = path.resolve()  # what it points to is written, and the link stays
     if path.exists() and not path.is_file():
-        raise OSError(f"{path} is no regular file and is not replaced.")
+        raise OSError(f"{path} is not a regular file and is not replaced.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
     return path

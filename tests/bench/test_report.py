@@ -19,7 +19,7 @@ from sylvan.bench.report import summary, write_report
 from sylvan.bench.report.study import Study
 from sylvan.bench.statistics import bold_cells, friedman, ranks, wilcoxon_pairs
 
-VOID = {"br", "meta", "img", "hr", "col"}
+VOID = {"br", "meta", "img", "hr", "col", "wbr"}
 
 
 @dataclass

@@ -554,7 +554,7 @@ WRONG = {
     "a recorded cell": (ONE.assign(row=np.argmax(Y[:, 0])), "recorded already"),
     "an audit that is none": (
         ONE.assign(how="audited", chance=0.5, stratum="ranks 1 to 9, 9 cells", audit="mine"),
-        "'mine' is no audit's name",
+        "'mine' does not name an audit",
     ),
     "a file that is not there": ("nothing.csv", "No such file"),
     "no decisions": ([], "empty list"),

@@ -69,7 +69,7 @@ def test_the_document_is_plain(tmp_path):
     for text in (b"", b"[]", b"5", b'{"about": {}}', b'{"about": [], "nodes": []}', b'{"about": {}, "nodes": {}}'):
         refused(tmp_path, sealed(zipped([("model.json", text)])), "is not a model file of sylvan")
     refused(tmp_path, sealed(zipped([("model.json", b"[" * 10**5)])), "is not a model file of sylvan")
-    refused(tmp_path, sealed(zipped([("model.json", b'{"about": {"a": NaN}, "nodes": []}')])), "NaN is no number")
+    refused(tmp_path, sealed(zipped([("model.json", b'{"about": {"a": NaN}, "nodes": []}')])), "NaN is not a number")
     refused(tmp_path, forged([]), "it holds nothing")
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:

@@ -357,13 +357,13 @@ BAD = {
     "no stratum": (line(**DRAWN | {"stratum": None}), "need the columns 'stratum' and 'audit'"),
     "no audit": (line(**DRAWN | {"audit": ""}), "need the columns 'stratum' and 'audit'"),
     "other stratum": (line(**DRAWN | {"stratum": "the best"}), "need the columns 'stratum' and 'audit'"),
-    "rank 0": (line(**DRAWN | {"stratum": "ranks 0 to 3, 2 cells"}), "'ranks 0 to 3, 2 cells' is no stratum"),
-    "ranks backwards": (line(**DRAWN | {"stratum": "ranks 9 to 3, 2 cells"}), "is no stratum"),
-    "too many cells": (line(**DRAWN | {"stratum": "ranks 1 to 3, 4 cells"}), "is no stratum"),
-    "no cells": (line(**DRAWN | {"stratum": "ranks 1 to 3, 0 cells"}), "is no stratum"),
+    "rank 0": (line(**DRAWN | {"stratum": "ranks 0 to 3, 2 cells"}), "'ranks 0 to 3, 2 cells' is not a stratum"),
+    "ranks backwards": (line(**DRAWN | {"stratum": "ranks 9 to 3, 2 cells"}), "is not a stratum"),
+    "too many cells": (line(**DRAWN | {"stratum": "ranks 1 to 3, 4 cells"}), "is not a stratum"),
+    "no cells": (line(**DRAWN | {"stratum": "ranks 1 to 3, 0 cells"}), "is not a stratum"),
     "huge ranks": (line(**DRAWN | {"stratum": f"ranks 1 to {10**30}, 4 cells"}), "need the columns"),
-    "other audit": (line(**DRAWN | {"audit": "mine"}), "'mine' is no audit's name; keep the column 'audit'"),
-    "evil audit": (line(**DRAWN | {"audit": "ab-evil-1-0"}), "'ab-evil-1-0' is no audit's name"),
+    "other audit": (line(**DRAWN | {"audit": "mine"}), "'mine' does not name an audit; keep the column 'audit'"),
+    "evil audit": (line(**DRAWN | {"audit": "ab-evil-1-0"}), "'ab-evil-1-0' does not name an audit"),
 }
 
 

@@ -28,6 +28,18 @@ def test_skipped_cells_count_as_wrong():
     found = Audit.from_probabilities(proba, recorded, [scout, half]).certify(0.7)
     assert not found.certified
     assert "without an answer" in found.note
+    n = f"{len(found.cells) - int(found.cells['confirmed'].sum()):,}"
+    open_cells = f"{n} cells that nobody has decided are expected to be 70% right"
+    assert found.note.startswith(f"Not certified. {open_cells}, but the audited cells do not show it yet.")
+
+
+def test_what_was_not_audited_is_not_certified():
+    proba, _, recorded = made()
+    found = Audit.from_probabilities(proba, recorded).certify(0.7)
+    n = f"{len(found.cells):,} cells"
+    assert found.note == f"Not certified. {n} are expected to be 70% right, but that was not audited."
+    none = Audit.from_probabilities(proba / 10, recorded).certify(0.7)
+    assert none.note == "Not certified. No list is expected to be 70% right."
 
 
 def test_cells_that_nobody_can_tell_are_not_drawn_again():

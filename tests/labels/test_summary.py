@@ -235,7 +235,7 @@ def test_notes_of_unknown_cells_and_of_estimators_without_an_interval():
     known = f"Zeros are known to be absent. {unknown.sum()} unknown cells may be positive"
     assert notes[2] == f"{known}; forests learn from all others."
     assert notes[3] == (
-        "Label frequency: unknown cells are left out when forests learn, so that nothing needs to be estimated."
+        "Label frequency: unknown cells are left out when forests learn, so nothing needs to be estimated."
     )
     notes = small(frequency=0.8).fit(X, np.where(unknown, np.nan, Y_TRUE)).summary().notes
     assert notes[2:4] == [f"{known}.", "Label frequency: given."]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from page_reader import EVIL, assert_harmless
-from sylvan.pages.page import Cell, Page, Picture, Table, inline_svg, number
+from sylvan.pages.page import Cell, Page, Picture, Table, breakable, inline_svg, number
 from sylvan.pages.words import NotHere
 
 TEXT = st.text(alphabet=st.characters(min_codepoint=32, exclude_categories=["Cs", "Cc"]))
@@ -93,8 +93,17 @@ def test_cells_of_any_value():
     assert Cell.of(float("nan")) == Cell("\u2013", "number")
     assert Cell.of("n" * 99).kind == "long"
     assert Cell.of("n" * 99).title == "n" * 99
+    assert Cell.of("tag_instrumental").kind == "long"
     assert Cell.of("").text == "(no name)"
     assert number(2, 0, "best") == Cell("2", "number best")
+
+
+@given(TEXT)
+def test_long_names_are_broken_at_their_joints_and_stay_as_they_are(text):
+    assert breakable("tag_spoken__word-2_") == "tag_<wbr>spoken__<wbr>word-<wbr>2_"
+    found = parse(f"<p>{breakable(text)}</p>")
+    assert set(found.tags) <= {"p", "wbr"}
+    assert "".join(found.data) == text
 
 
 def test_table_has_scopes_groups_rows_and_aligns_heads(make):
@@ -122,6 +131,12 @@ def test_long_tables_are_folded(make):
     html = shown(1000)
     assert "Show the next 280 of 980 other rows" in html
     assert html.count('scope="row"') == 300
+
+
+def test_what_is_folded_has_the_number_of_its_table(make):
+    template = '{% call folded("a", body, "rows") %}c{% endcall %}{% call table("b", body) %}c{% endcall %}'
+    html = make(template, body=Table(["x"], [[j] for j in range(30)]))
+    assert re.findall(r"<b>(.*?)\. </b>", html) == ["Table 1", "Table 1, continued", "Table 2"]
 
 
 def test_sections_are_numbered_and_linked():

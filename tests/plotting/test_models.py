@@ -112,7 +112,7 @@ def test_layer_score_errors(models):
         LayerScoreDisplay.from_estimator(models.slc, X)
     with pytest.raises(ValueError, match="as many scores"):
         LayerScoreDisplay([1, 2], [0.5], 1, "micro_auroc")
-    with pytest.raises(ValueError, match="kept layer 3 is none"):
+    with pytest.raises(ValueError, match="kept layer 3 is not one"):
         LayerScoreDisplay([1, 2], [0.5, 0.6], 3, "micro_auroc")
     with pytest.raises(ValueError, match="Y has 10 rows"):
         LayerScoreDisplay.from_estimator(models.slc, X, Y[:10])

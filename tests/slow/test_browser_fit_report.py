@@ -10,8 +10,10 @@ from PIL import Image
 
 from sylvan import auto, gcforest, imldf, slcforest
 from sylvan.app.report import write_report
+from sylvan.cascade.explain.similar import Similar
 from sylvan.cascade.length import FixedLength
 from sylvan.datasets import hide_positives, load_digit_attributes
+from sylvan.labels.reasons import Reason
 
 pytest.importorskip("playwright")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")]
@@ -102,8 +104,9 @@ def listed(digits, tmp_path_factory):
     model = auto(10, max_layers=2, n_folds=2, random_state=0).fit(X, Y)
     frame = model.suggest_labels(top=300)
     frame["written"] = [1] * 200 + [0] * 100
-    frame["reasons"] = [f"ink_{i % 7} = {i} (high) +.2; edge = {i % 9} (low) -.04" for i in range(300)]
-    frame["similar"] = "digit 3 (31 %); digit 9 (28 %)"
+    against = Reason("edge", 1, "low", -0.04)
+    frame["reasons"] = [[Reason(f"ink_{i % 7}", i, "high", 0.2), against] for i in range(300)]
+    frame["similar"] = [[Similar("digit 3", 0.31), Similar("digit 9", 0.28)]] * 300
     path = tmp_path_factory.mktemp("listed") / "page.html"
     promise = "Of 200 new suggestions, 160 are expected to be right and 40 wrong."
     warning = "Hard rows were probably recorded less often."
@@ -127,7 +130,7 @@ def test_a_list_is_searched_chosen_from_and_sorted(listed):
         page.get_by_role("button", name="Show 100 more").click()
         assert [row[1] for row in shown(page)] == frame["row"].astype(str)[:125].tolist()
         search.fill("INK_3 edge")
-        wanted = frame[frame["reasons"].str.contains("ink_3")]
+        wanted = frame[[reasons[0].feature == "ink_3" for reasons in frame["reasons"]]]
         expect(status).to_have_text(f"25 of {len(wanted)} shown, 300 in all")
         assert [row[1] for row in shown(page)] == wanted["row"].astype(str)[:25].tolist()
         search.fill("")
@@ -146,8 +149,15 @@ def test_a_list_is_searched_chosen_from_and_sorted(listed):
         )  # by the keyboard, numbers in names as numbers
         rows = sorted(of_label["row"].astype(int))[:25]
         assert [int(row[1]) for row in shown(page)] == rows
+        heads = page.locator("table.list thead th")
+        buttons = [each.locator("button").count() for each in heads.all()]
+        assert buttons == [1, 1, 1, 1, 1, 0, 0]  # reasons and similar rows have no order
         search.fill("nothing has this")
-        expect(status).to_contain_text("0 of 0")
+        expect(status).to_have_text("Nothing matches; 300 in all")
+        expect(page.locator("table.list")).to_be_hidden()
+        search.fill("")
+        expect(status).to_contain_text(f"of {len(of_label)} shown")
+        expect(page.locator("table.list")).to_be_visible()
         assert page.errors == []
 
 

@@ -40,7 +40,8 @@ def estimate_fit_memory(model: Any, X: Any, Y: Any) -> int:
         _trial(model, X, Y, _ROWS[0], 1, 1)  # what is loaded once is not counted
         found = np.array([[_trial(model, X, Y, rows, few, n_layers) for few in _TREES] for rows in _ROWS])
         by_rows = _line(_TREES, found[:, 0], found[:, 1], trees)
-        needed = _by_rows(*by_rows[:, 0], n=n) + _by_rows(*by_rows[:, 1], n=n)
+        grown = model.score_folds or 1  # k cascades of all rows but a k-th, and one of all, have k times the trees
+        needed = grown * _by_rows(*by_rows[:, 0], n=n) + _by_rows(*by_rows[:, 1], n=n)
     except Exception:  # an estimate must never be what stops a fit
         needed = 8.0 * (np.size(X) + np.size(Y))
     return int(_WASTE * needed)

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 
 from sylvan._files import whole_file
 
-_FORMAT = 4
+_FORMAT = 5
 
 
 class Checkpoints:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sylvan._validation import check_choice
 from sylvan.cascade.augment.reuse import MeasureAwareReuse
 from sylvan.cascade.contracts import finds_rules
-from sylvan.cascade.layer import Layer, RulesOnly
+from sylvan.cascade.layer import HeldOut, Layer, RulesOnly
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import WeightedForest
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, require
@@ -37,7 +37,7 @@ FITTED = _ALWAYS | _SOMETIMES
 
 def check_forest(forest: Any, n_features: int, n_labels: int) -> None:
     """Check that a forest is fitted for 0/1 labels and rows of this width."""
-    require(isinstance(forest, BaseForest | WeightedForest) and hasattr(forest, "trees_"), "A forest is none.")
+    require(isinstance(forest, BaseForest | WeightedForest) and hasattr(forest, "trees_"), "A forest is not valid.")
     fits = (forest.n_features_in_, forest.n_labels_, forest.target_form.has_labels) == (n_features, n_labels, True)
     require(fits, f"A forest is not for {n_features} columns and {n_labels} labels.")
 
@@ -57,7 +57,7 @@ def check_layers(layers: list[Any], n_inputs: int, n_labels: int, cumulative: bo
             require(n_own and (np.diff(layer.features) > 0).all(), "features must rise.")
         _check_forests(layer, n_own, n_labels, needed=last or average)
         if layer.refiner is not None:
-            require(isinstance(layer.refiner, MeasureAwareReuse) and layer.judges, "refiner is none.")
+            require(isinstance(layer.refiner, MeasureAwareReuse) and layer.judges, "refiner is not valid.")
             require(len(layer.judges) == n_forests and layer.judges is layer.forests, "Layers differ in their forests.")
             layer.refiner.check_labels(n_labels)
         made = _check_augmenter(layer, sum(widths) + n_own, n_labels, last)
@@ -95,9 +95,9 @@ def _check_augmenter(layer: Layer, n_columns: int, n_labels: int, last: bool) ->
 def check_templates(forests: Any) -> None:
     """Check the forests that a cascade is made of: even predictions ask them what they can do."""
     if isinstance(forests, list | tuple):
-        require(all(isinstance(forest, BaseForest | WeightedForest) for forest in forests), "forests are none.")
+        require(all(isinstance(forest, BaseForest | WeightedForest) for forest in forests), "forests are not valid.")
     else:
-        require(find_name(type(forests)) in ("MLDFForests", "DecayingWeights"), "forests are none.")
+        require(find_name(type(forests)) in ("MLDFForests", "DecayingWeights"), "forests are not valid.")
 
 
 def check_cascade(model: Any) -> None:
@@ -127,6 +127,12 @@ def check_cascade(model: Any) -> None:
         require(same, "scanning_ is for other rows.")
         n_inputs = scanning.n_features_out_
     check_layers(model.layers_, n_inputs, n_labels, bool(model.cumulative), bool(model.average_layers))
+    if "_findings" in vars(model) and model.labels_.apart is not None:
+        apart, n = model.labels_.apart, len(model.labels_.recorded)
+        require(isinstance(apart, HeldOut), "Nobody judged the rows.")
+        check_array("fold", apart.fold, np.int64, (n,), -1, len(apart.cascades) - 1)
+        for layers in apart.cascades:
+            check_layers(layers, n_inputs, n_labels, bool(model.cumulative), bool(model.average_layers))
     history = model.history_
     right = [*history.columns] == ["layer", "score", "imputed", "active", "seconds"]
     right = right and all(isinstance(kind, np.dtype) and kind.kind in "iuf" for kind in history.dtypes)

@@ -86,6 +86,7 @@ class LayerView(NamedTuple):
     columns_of : function of the slot: which columns of the whole input its forest sees
     encoded : function of a forest: the whole input in the form that its `fit` likes; not at prediction
     sample_weight : (n,) or None; None at prediction
+    rows : numbers of training rows whose features are made again, to explain them; None of new rows
     """
 
     forests: Sequence[Any]
@@ -98,6 +99,7 @@ class LayerView(NamedTuple):
     columns_of: Callable[[int], np.ndarray] = _unknown
     encoded: Callable[[Any], Any] = _unknown
     sample_weight: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
 
 class Augmenter(Protocol):
@@ -141,6 +143,7 @@ class Handover(Protocol):
     """
 
     n_labels: int
+    rows: np.ndarray | None  # numbers of training rows, out of sample; None: new rows
 
     def to_answers(self, slot: int, relevance: np.ndarray) -> None:
         """Hand relevance (cells, n_labels) on to a forest's probabilities."""
@@ -148,10 +151,10 @@ class Handover(Protocol):
     def to_columns(self, columns: np.ndarray, relevance: np.ndarray) -> None:
         """Hand relevance (cells, number) on to columns of the layer's whole input; a column may come twice."""
 
-    def along_paths(self, slot: int, tables_of: Callable[[Any], Tables], relevance: np.ndarray) -> None:
-        """Hand relevance (cells, width) on along the paths of a forest whose leaves have other values than labels.
+    def along_paths(self, slot: int, tables_of: Callable[[Any], Tables] | None, relevance: np.ndarray) -> None:
+        """Hand relevance (cells, width) on along the paths through all trees of a forest, whoever has seen the rows.
 
-        Given its trees, `tables_of` returns who gives the values of their leaves.
+        Given its trees, `tables_of` returns who gives the values of their leaves. None: they are those of labels.
         """
 
     def values(self, columns: np.ndarray) -> np.ndarray:

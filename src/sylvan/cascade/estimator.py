@@ -18,7 +18,7 @@ from sylvan._validation import check_features, check_groups, check_integer, chec
 from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.contracts import MAX_SEED
-from sylvan.cascade.growth import Stage, count_missing, grow, kept_layers, make_decider, make_findings
+from sylvan.cascade.growth import Stage, count_missing, grow, kept_apart, kept_layers, make_decider, make_findings
 from sylvan.cascade.plan import Plan, begin_labels, make_plan, open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
@@ -84,7 +84,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         How layers are scored. None: by the forests' out-of-sample probabilities. k: the cascade (but for `scanning`) is
         also grown k times without a k-th of the rows (or groups), which it judges as new ones; scores and `oos_proba_`
         come from there, at k + 1 times the work. For augmenters whose features of training rows are not out-of-sample,
-        such as `Interactions`.
+        such as `Interactions`. `labels_` keeps the k cascades, which reasons for training rows are taken from.
     unknown_label : default=NaN
         Marks cells of Y that are unknown; NaN always does.
     absent_label : default=None
@@ -300,7 +300,8 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             targets.n_unknown, 0 if targets.absent is None else int(targets.absent.sum()),
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
-        self._findings = make_findings(self.decider_, last, weak, used, told, grown, X)
+        apart = kept_apart(plan, stages[: self.n_layers_])
+        self._findings = make_findings(self.decider_, last, weak, used, told, grown, X, apart)
         self.decider_ = self.decider_._replace(recalibration=self._findings.recalibration)
         return last
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sylvan._validation import check_integer
 from sylvan.cascade.checkpoints import Checkpoints
 from sylvan.cascade.contracts import MAX_SEED, Augmenter, LayerRecord, LayerView, Refiner, finds_rules
-from sylvan.cascade.layer import Layer, LayerInput, TrainingRows, side_by_side, visible_blocks
+from sylvan.cascade.layer import HeldOut, Layer, LayerInput, TrainingRows, side_by_side, visible_blocks
 from sylvan.cascade.length import FixedLength
 from sylvan.cascade.plan import NO_FREQUENCY, Plan
 from sylvan.cascade.progress import Progress
@@ -33,6 +33,7 @@ class Stage(NamedTuple):
     after: LabelState
     proba: np.ndarray  # out-of-sample, (n, n_labels): the mean of the forests or, if averaged, of all layers so far
     record: LayerRecord
+    apart: Sequence[tuple[np.ndarray, Layer]] = ()  # of each fold: the rows it judges, and this layer without them
 
 
 class Passed(NamedTuple):
@@ -89,9 +90,9 @@ def grow(
         history = [stage.record for stage in stages]
         seed = seeds[number - 1]
         began = time.perf_counter()
-        folds, judged = _grow_folds(plan, learners, folds, history, seed) if folds else (folds, None)
+        folds, judged, apart = _grow_folds(plan, learners, folds, history, seed) if folds else (folds, None, ())
         stage, passed, more = _grow_layer(plan, rows, passed, state, history, seed, seen, judged)
-        stage = stage._replace(record=stage.record._replace(seconds=time.perf_counter() - began))
+        stage = stage._replace(record=stage.record._replace(seconds=time.perf_counter() - began), apart=apart)
         stages.append(stage)
         state = stage.after
         if checkpoints is not None:
@@ -118,16 +119,17 @@ def _make_folds(plan: Plan, rows: TrainingRows, begin: Callable[[TrainingRows], 
 
 def _grow_folds(
     plan: Plan, learners: list[TrainingRows], folds: list[Fold], history: list[LayerRecord], seed: int
-) -> tuple[list[Fold], np.ndarray]:
-    """Grow a layer of each fold's cascade; return them, and what they say of the rows they have never seen."""
+) -> tuple[list[Fold], np.ndarray, list[tuple[np.ndarray, Layer]]]:
+    """Grow a layer of each fold's cascade; return them, what they say of rows they have never seen, and the layers."""
     endless = replace(plan, length=FixedLength(), describe=False)
-    grown = []
+    grown, apart = [], []
     judged = np.full((learners[0].X.shape[0], folds[0].state.recorded.shape[1]), np.nan)
     for rows, fold in zip(learners, folds):
         stage, passed, _ = _grow_layer(endless, rows, fold.passed, fold.state, history, seed)
         judged[fold.held] = stage.proba[fold.held]
         grown.append(Fold(fold.held, stage.after, passed))
-    return grown, judged
+        apart.append((fold.held, stage.layer))
+    return grown, judged, apart
 
 
 def _grow_layer(
@@ -282,12 +284,25 @@ def kept_layers(plan: Plan, stages: list[Stage]) -> list[Layer]:
     """Return the layers as they predict: without forests that nobody asks, and columns that nobody reads."""
     n_layers = plan.length.n_layers([stage.record for stage in stages])
     check_integer("The number of layers that the length control keeps", n_layers, 1, len(stages))
-    kept, wanted = [stages[n_layers - 1].layer.as_last()], None
-    for stage in reversed(stages[: n_layers - 1]):
-        layer = stage.layer if plan.average_layers else stage.layer.without_forests()
-        layer, wanted = layer.narrowed(wanted)
+    return _as_kept(plan, [stage.layer for stage in stages[:n_layers]])
+
+
+def _as_kept(plan: Plan, layers: list[Layer]) -> list[Layer]:
+    kept, wanted = [layers[-1].as_last()], None
+    for grown in reversed(layers[:-1]):
+        layer, wanted = (grown if plan.average_layers else grown.without_forests()).narrowed(wanted)
         kept.append(layer)
     return kept[::-1]
+
+
+def kept_apart(plan: Plan, stages: list[Stage]) -> HeldOut | None:
+    """Return the cascades that judged the training rows of these stages, which are kept; None: forests did it."""
+    if not stages[-1].apart:
+        return None
+    fold = np.full(len(stages[-1].proba), -1)
+    for number, (held, _) in enumerate(stages[-1].apart):
+        fold[held] = number
+    return HeldOut(fold, [_as_kept(plan, [layer for _, layer in grown]) for grown in zip(*(s.apart for s in stages))])
 
 
 def count_missing(plan: Plan, last: Stage, used: np.ndarray | None) -> Stage:
@@ -334,8 +349,12 @@ def make_findings(
     frequency: np.ndarray,
     grown: Grown,
     X: Any,
+    apart: HeldOut | None,
 ) -> Findings:
-    """Return what was found of the training rows X; the last layer learnt the share `frequency` of all positives."""
+    """Return what was found of the training rows X; the last layer learnt the share `frequency` of all positives.
+
+    `apart` are the cascades that judged the rows, if the forests did not.
+    """
     if decider.calibration is None:
         present = missing = _bent(last.proba, frequency, last.trained.recorded.sum(axis=0))
     else:
@@ -355,6 +374,7 @@ def make_findings(
         index=weak.targets.index,
         columns=weak.targets.columns,
         X=X,
+        apart=apart,
     )
     return findings.after(weak.decisions)
 

@@ -259,6 +259,20 @@ class Layer:
         return sum(getattr(part, "nbytes", 0) for part in [*forests, self.augment, *refiner])
 
 
+@stored("HeldOut")
+@dataclass(frozen=True)
+class HeldOut:
+    """Cascades that were grown without some of the training rows, and judged these (`score_folds`)."""
+
+    fold: np.ndarray  # (n,) number of the cascade that has never seen the row; -1: the model itself has not learnt it
+    cascades: list[list[Layer]]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all of them."""
+        return self.fold.nbytes + sum(layer.nbytes for layers in self.cascades for layer in layers)
+
+
 def _ask(forests: Sequence[Any], visible: Sequence[Sequence[int]], blocks: Sequence[np.ndarray], X: Any) -> np.ndarray:
     return np.stack([forest.predict_proba(side_by_side(blocks, seen, X)) for forest, seen in zip(forests, visible)])
 

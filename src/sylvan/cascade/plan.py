@@ -71,7 +71,7 @@ def make_plan(settings: Any, form: TargetForm) -> Plan:
     measure = default_measure(form) if settings.scoring is None else get_measure(settings.scoring)
     if settings.separate_forests and isinstance(augment, Refiner):
         raise ValueError(
-            f"{type(augment).__name__} refines what one set of forests says, so that it cannot work with "
+            f"{type(augment).__name__} refines what one set of forests says, so it cannot work with "
             "separate_forests=True, where other forests predict than make features."
         )
     length.n_layers([LayerRecord(1, 0.5, measure.greater_is_better, 0, 0, 0.0)])  # says what is wrong before we grow
@@ -130,10 +130,10 @@ def _forests_of(forests: Any, crossover: Any, number: int) -> list[Any]:
         )
     for slot, forest in enumerate(forests):
         if isinstance(forest, type):
-            raise TypeError(f"forests[{slot}] is no forest but the class {forest.__name__}: write {forest.__name__}().")
+            raise TypeError(f"forests[{slot}] is the class {forest.__name__}, not a forest: write {forest.__name__}().")
         if not (hasattr(forest, "encode") and hasattr(forest, "fit")):
             hint = "Wrap estimators with sylvan.forests.from_sklearn."
-            raise TypeError(f"forests[{slot}] is no forest: {forest!r}. {hint}")
+            raise TypeError(f"forests[{slot}] is not a forest: {forest!r}. {hint}")
         if hasattr(forest, "out_of_sample") and forest.out_of_sample is None:
             raise ValueError(
                 f"forests[{slot}] keeps no out-of-sample probabilities, which the next layer learns from: set its "

@@ -16,6 +16,7 @@ from sylvan._validation import check_features, check_groups, check_integer, chec
 from sylvan.cascade.consistency import check_forest
 from sylvan.cascade.contracts import MAX_SEED
 from sylvan.cascade.explain.paths import Walk, base_rates, hear
+from sylvan.cascade.sharing import share_out
 from sylvan.cascade.windows import Grain, check_grains, check_shape, draw_windows, take_windows
 from sylvan.forests import CompletelyRandomForest, KFold, RandomForest
 from sylvan.forests.ensemble import BaseForest
@@ -271,7 +272,7 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         """Hand the relevance of the features on to the columns of X, and return these and what is left, (cells,).
 
         An answer is the mean of its windows' and folds' answers: these share its relevance as steps of paths do, by how
-        far each is from its forest's base rate (`sylvan.cascade.explain.paths`), and hand it down to their pixels.
+        far each is from its forest's base rate (`share_out`), and hand it down to their pixels.
 
         Parameters
         ----------
@@ -314,11 +315,9 @@ class MultiGrainedScanning(Savable, TransformerMixin, BaseEstimator):
         of_pool = relevance.reshape(len(relevance), -1, self.n_labels_)
         to_pool = (pool[:, None] == np.arange(grain.n_out)).astype(float)
         moved, travelled = (np.einsum("cwml,wp->cpl", steps, to_pool) for steps in (away, np.abs(away)))
-        still = travelled < 1e-13
-        each = np.where(still, 0.0, of_pool / np.where(still, 1.0, travelled))
-        signed, plain = each * np.sign(moved), each * (1.0 - np.abs(moved) / np.where(still, 1.0, travelled))
+        signed, plain, lost = share_out(of_pool, moved, travelled)
         handed = signed[:, pool, None] * away + plain[:, pool, None] * np.abs(away)
-        left = np.where(still, of_pool, 0.0).sum(axis=(1, 2))
+        left = lost.sum(axis=(1, 2))
         window_row = (cell_row[:, None] * m + np.arange(m)).ravel()
         inside = np.zeros((len(window_row), windows.shape[1]))
         for number, jury in enumerate(juries):

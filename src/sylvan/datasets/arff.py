@@ -131,7 +131,7 @@ def _label_columns(path: Path, relation: str, names: list[str], labels: Any) -> 
     source, wanted = (str(labels), _read_label_names(labels)) if named else ("labels", list(labels))
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
-        problem = f"names labels that are no columns of {path.name}: {unknown}" if unknown else "names no label"
+        problem = f"names labels that are not columns of {path.name}: {unknown}" if unknown else "names no label"
         raise ValueError(f"{source} {problem}.")
     return [position for position, name in enumerate(names) if name in wanted]
 

@@ -96,7 +96,7 @@ def parse_arff(text: str) -> ArffTable:
         try:
             rows.append(read_row(line, readers))
         except (KeyError, ValueError) as error:
-            reason = f"{error} is none of the declared values" if isinstance(error, KeyError) else str(error)
+            reason = f"{error} is not one of the declared values" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"line {number}: {textwrap.shorten(reason, 200)}") from error
     if not rows:
         raise ValueError("there are no rows after @data")
@@ -155,7 +155,7 @@ def _dense_row(line: str, readers: list[Callable[[Any], float]]) -> np.ndarray:
 
 def _sparse_row(line: str, readers: list[Callable[[Any], float]]) -> tuple[list[int], np.ndarray]:
     if not line.startswith("{") or not line.endswith("}"):
-        raise ValueError(f"no sparse row: {line}")
+        raise ValueError(f"not a sparse row: {line}")
     row = {int(at): cell for at, cell, _ in _find_all(_SPARSE_CELL, line[1:-1].strip())}
     if row and max(row) >= len(readers):
         raise ValueError(f"there is no attribute {max(row)}: {line}")

@@ -107,7 +107,7 @@ def _choose(header: list[str], wanted: Columns, argument: str) -> dict[str, str]
         names = [wanted] if isinstance(wanted, str) else wanted
         unknown = [name for name in names if name not in header]
         if unknown:
-            raise ValueError(f"{argument} has names that are no columns: {unknown}; the columns are {_some(header)}.")
+            raise ValueError(f"{argument} has names that are not columns: {unknown}; the columns are {_some(header)}.")
         chosen = {name: name for name in header if name in names}
     # Most files have no identifiers, so the prefix "id:" may find none; other choices are meant to find something.
     needed = argument == "labels" or (isinstance(wanted, str) and (argument, wanted) != ("ids", "id:"))
@@ -124,7 +124,7 @@ def _features(features: pd.DataFrame, nominal: str | Collection[str] | bool) -> 
         nominal = [nominal]
     unknown = [name for name in nominal if name not in features]
     if unknown:
-        raise ValueError(f"nominal has names that are no feature columns: {unknown}.")
+        raise ValueError(f"nominal has names that are not feature columns: {unknown}.")
     refused = [name for name in text if name not in nominal]
     if refused:
         raise ValueError(

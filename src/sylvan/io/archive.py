@@ -45,7 +45,7 @@ _PLAIN_TYPE = re.compile(r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<U\d{1,6}|\|S\d{1,6}|
 
 def plain_type(name: Any) -> np.dtype:
     """Return a numpy type of plain values by its name."""
-    require(isinstance(name, str) and _PLAIN_TYPE.fullmatch(name), f"{name!r} is no type of plain numbers or texts")
+    require(isinstance(name, str) and _PLAIN_TYPE.fullmatch(name), f"{name!r} is not a type of plain numbers or texts")
     return np.dtype(name)
 
 
@@ -109,7 +109,7 @@ class Archive:
         document = json.loads(self.zip.read(last), parse_constant=_no_constant)
         require(isinstance(document, dict) and document.keys() == {"about", "nodes"}, "its model is not in two parts")
         self.about, self.nodes = document["about"], document["nodes"]
-        require(isinstance(self.about, dict) and isinstance(self.nodes, list), "its model is no list of objects")
+        require(isinstance(self.about, dict) and isinstance(self.nodes, list), "its model is not a list of objects")
 
     def array(self, number: Any) -> np.ndarray:
         """Read an array."""
@@ -209,4 +209,4 @@ def _most_bytes(length: int) -> int:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")

@@ -288,18 +288,18 @@ class Reader:
         dtype = plain_type(node["type"])
         if "array" in node:
             array = self._file(node["array"])
-            require(array.shape == (1,) and array.dtype == dtype, "a number is no number")
+            require(array.shape == (1,) and array.dtype == dtype, "a number is not a number")
             return array[0]
         value = self.value(node["value"])
         wanted = {"b": bool, "f": float, "U": str}.get(dtype.kind, int)
-        require(type(value) is wanted and dtype.kind in "biufU", "a number is no number")
+        require(type(value) is wanted and dtype.kind in "biufU", "a number is not a number")
         return dtype.type(value)
 
     def _random_state(self, node: dict[str, Any]) -> np.random.RandomState:
         key, (place, has_gauss, gauss) = self._file(node["array"]), node["rest"]
         good: Any = key.dtype == np.uint32 and key.shape == (624,) and key[1:].any()
         good = good and type(place) is int and 0 <= place <= 624 and has_gauss in (0, 1)
-        require(good and type(gauss) is float, "a random state is none")
+        require(good and type(gauss) is float, "a random state is not valid")
         made = np.random.RandomState(0)
         made.set_state(("MT19937", key, place, int(has_gauss), gauss))
         return made
@@ -319,14 +319,14 @@ class Reader:
 
     def _range_index(self, node: dict[str, Any]) -> pd.RangeIndex:
         start, stop, step = node["range"]
-        require(type(start) is type(stop) is type(step) is int and step != 0, "an index is no range")
+        require(type(start) is type(stop) is type(step) is int and step != 0, "an index is not a range")
         require(max(abs(start), abs(stop), abs(step)) < 2**62, "an index is too long")
         return pd.RangeIndex(start, stop, step, name=self.value(node["name"]))
 
     def _column(self, values: Any, dtype: Any) -> tuple[np.ndarray, Any]:
         values = self.value(values)
         known = isinstance(dtype, str) and _PANDAS_TYPES.fullmatch(dtype)
-        require(known and type(values) is np.ndarray and values.ndim == 1, "a column of a table is none")
+        require(known and type(values) is np.ndarray and values.ndim == 1, "a column of a table is not valid")
         require(values.dtype.kind in "biufMO", "a column of a table is of another type")
         return values, dtype
 

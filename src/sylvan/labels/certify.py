@@ -69,13 +69,10 @@ def make_certificate(ranking: Ranking, missing: np.ndarray, precision: float, co
         return Certificate(_table(ranking, missing, cells), True, precision, confidence, note)
     cells = expected_list(ranking, missing, precision)
     n_new = len(cells) - int((ranking.decisions.decision == CONFIRMED).sum())
-    new = many(n_new, "cell") if n_new == len(cells) else f"{many(n_new, 'cell')} that nobody has decided"
-    note = f"{precision:.0%} of {new} are expected to be right; that was not audited."
-    if usable:
-        note = f"No list can be certified at {precision:.0%}; the best is {new}, expected to be {precision:.0%} right."
-    if not n_new:
-        note = f"No list is expected to be {precision:.0%} right."
-        note = f"No list can be certified at {precision:.0%}, and n{note[1:]}" if usable else note
+    which = "" if n_new == len(cells) else " that nobody has decided"
+    expected = f"{many(n_new, f'cell{which} is', f'cells{which} are')} expected to be {precision:.0%} right, but "
+    expected += "the audited cells do not show it yet" if usable else "that was not audited"
+    note = f"Not certified. {expected if n_new else f'No list is expected to be {precision:.0%} right'}."
     n_drawn = sum(stratum.n_drawn for audit in usable for stratum in ranking.strata(audit))
     if waiting := n_drawn - sum(len(audit.lines) for audit in usable):
         note += f" {many(waiting, 'drawn cell', 'drawn cells')} without an answer count as wrong till they have one."

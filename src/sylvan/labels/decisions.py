@@ -83,7 +83,7 @@ class Decisions:
         require(all(_AUDIT.fullmatch(name) for name in self.audit), "Audits have other names.")
         nested = bool((self.size <= self.last - self.first + 1).all())
         apart = _fit_together(self.audit, self.chance, self.first, self.last, self.size)
-        require(nested and apart, "Cells were drawn from ranks that are none.")
+        require(nested and apart, "Cells were drawn from ranks that do not exist.")
         require(0 <= self.n_agree <= self.n_twice <= len(self.row), "There are other numbers of decisions.")
 
     def __len__(self) -> int:
@@ -149,12 +149,12 @@ def _read_file(path: Path) -> pd.DataFrame:
         data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
         if "\0" in text:
-            raise ValueError("it is no text")
+            raise ValueError("it is not text")
         head = text.lstrip().partition("\n")[0]
         file = io.StringIO(text, newline="")  # a name may hold what else ends a line
         lines = list(csv.reader(file, delimiter=max("\t;,|", key=head.count), strict=True))
     except UnicodeDecodeError:
-        raise DecisionError(f"{path} cannot be read: it is no text in UTF-8. Save it as CSV in UTF-8.") from None
+        raise DecisionError(f"{path} cannot be read: it is not text in UTF-8. Save it as CSV in UTF-8.") from None
     except (OSError, EOFError, ValueError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
         raise DecisionError(f"{path} cannot be read as a table of decisions: {why}.") from None
@@ -381,11 +381,11 @@ def _draws(table: pd.DataFrame) -> dict[str, Any]:
     fits = (numbers["first"] >= 1) & numbers["size"].between(1, numbers["last"] - numbers["first"] + 1)
     if (audited & ~fits).any():
         found = table["stratum"][audited & ~fits].iloc[0]
-        raise DecisionError(f"{found!r} is no stratum; keep the column 'stratum' as plan_audit wrote it.")
+        raise DecisionError(f"{found!r} is not a stratum; keep the column 'stratum' as plan_audit wrote it.")
     odd = audited & ~names.map(lambda name: _AUDIT.fullmatch(name) is not None).astype(bool)
     if odd.any():
         raise DecisionError(
-            f"{names[odd].iloc[0]!r} is no audit's name; keep the column 'audit' as plan_audit wrote it."
+            f"{names[odd].iloc[0]!r} does not name an audit; keep the column 'audit' as plan_audit wrote it."
         )
     ranked = {name: values.to_numpy() for name, values in numbers.items()}
     at = audited.to_numpy()

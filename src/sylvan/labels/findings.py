@@ -45,11 +45,11 @@ class Decider(NamedTuple):
         n_labels = self.form.n_labels
         check_finite("thresholds", self.thresholds, (n_labels,))
         require(len(self.counts.n_recorded) == n_labels, "There are other labels.")
-        require(callable(getattr(type(self.impute), "accept", None)), "impute is no imputer.")
+        require(callable(getattr(type(self.impute), "accept", None)), "impute is not an imputer.")
         if getattr(self.impute, "estimates_frequency", False):
             require(self.counts.frequency is not None, "The label frequency is missing.")
         if self.calibration is not None:
-            require(callable(getattr(type(self.calibration), "given_unrecorded", None)), "calibration is none.")
+            require(callable(getattr(type(self.calibration), "given_unrecorded", None)), "calibration is not valid.")
         if isinstance(self.calibration, Calibration):
             check_finite("means_", getattr(self.calibration, "means_", None), (n_labels,))
         require(self.recalibration is None or len(self.recalibration.offsets) == n_labels, "There are other labels.")
@@ -111,6 +111,7 @@ class Findings:
     decisions : what people said of single cells, or None
     uncorrected : (n, n_labels) `missing` before decisions corrected it; None if it is the same
     X : (n, n_features) features of the rows, which reasons need; None if they are not known
+    apart : the cascades that made `proba` of rows that they have never seen (`score_folds`); None: the model made it
     """
 
     model = None  # who found this, where it is known: for reasons, and to fit again
@@ -130,6 +131,7 @@ class Findings:
     decisions: Decisions | None = None
     uncorrected: np.ndarray | None = None
     X: Any = None
+    apart: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("model", "_audit")}
@@ -272,7 +274,7 @@ class Findings:
             As in `fit`; None: those of the fit. They need not be fitted to be counted.
         """
         if not self.state.candidates.any():
-            raise ValueError("Nothing may be missing here, so that there is nothing to audit.")
+            raise ValueError("Nothing may be missing here, so there is nothing to audit.")
         if decisions is None:
             return self._audit
         read = read_decisions(decisions, self.rows, self.label_names, self.recorded, self.state.candidates)
@@ -396,7 +398,8 @@ class Findings:
         """Memory that the findings take, apart from names of rows."""
         state = (self.state.recorded, self.state.current, self.state.candidates, self.state.since)
         state = (*state, *(() if self.state.decided is None else (self.state.decided, self.uncorrected)))
-        distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing)}
+        apart = () if self.apart is None else (self.apart,)
+        distinct = {id(values): values.nbytes for values in (*state, self.proba, self.present, self.missing, *apart)}
         return sum(distinct.values())
 
     def __repr__(self) -> str:

@@ -113,7 +113,7 @@ class Ranking:
         for name in sorted(set(d.audit)):
             of, kind, number, before, unsure = (*name.split("-"), "", "", "", "")[:5]
             if kind not in KINDS or not (number.isdigit() and before.isdigit() and unsure.isdigit()):
-                raise DecisionError(f"{name!r} is no audit's name; keep the column 'audit' as plan_audit wrote it.")
+                raise DecisionError(f"{name!r} does not name an audit; keep the column 'audit' as plan_audit wrote it.")
             draws = np.flatnonzero(names == name)
             lines = d.drawn[draws]
             same, sure = of == self.fingerprint, d.decision[lines] != UNSURE

@@ -10,7 +10,7 @@ import pandas as pd
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
 
-_COUNTED = "unknown cells are left out when forests learn, so that nothing needs to be estimated"
+_COUNTED = "unknown cells are left out when forests learn, so nothing needs to be estimated"
 
 
 @stored("Frequency")

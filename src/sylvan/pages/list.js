@@ -35,8 +35,10 @@ for (const table of document.querySelectorAll("table.list")) {
   const show = () => {
     const shown = found.slice(0, limit);
     body.replaceChildren(...shown.map(each => each.row));
-    const all = rows.length === found.length ? "" : `, ${whole(rows.length)} in all`;
-    status.textContent = `${whole(shown.length)} of ${whole(found.length)} shown${all}`;
+    const all = rows.length === found.length ? "" : `${found.length ? "," : ";"} ${whole(rows.length)} in all`;
+    const told = found.length ? `${whole(shown.length)} of ${whole(found.length)} shown` : "Nothing matches";
+    status.textContent = told + all;
+    box.hidden = !found.length;
     more.hidden = shown.length === found.length;
     more.textContent = `Show ${Math.min(4 * step, found.length - shown.length)} more`;
   };
@@ -68,6 +70,7 @@ for (const table of document.querySelectorAll("table.list")) {
   };
 
   heads.forEach((head, column) => {
+    if (head.classList.contains("reasons")) return; // several lines have no order
     const button = make("button", {type: "button"}, ...head.childNodes);
     button.addEventListener("click", () => sort(column));
     head.replaceChildren(button);

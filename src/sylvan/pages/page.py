@@ -31,8 +31,9 @@ _LOG = logging.getLogger(__name__)
 _HERE = Path(__file__).parent
 # Control characters are not allowed in HTML, not even as references.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-# A name without a space that is longer than this may be broken anywhere.
-_UNBROKEN = 16
+# A name without a space that is longer than this may be broken: at its joints, or else anywhere.
+_UNBROKEN = 12
+_JOINT = re.compile(r"(?<=[_:.,;|-])(?=[^\W_])")
 #: Rows of a folded table that are always seen, and rows that are folded at most; rows of a list that are seen at first.
 SHOWN, FOLDED, LISTED = 20, 280, 25
 
@@ -74,6 +75,11 @@ def number(value: Any, digits: int = 3, kind: str = "") -> Cell:
     return Cell(words.fixed(value, digits), f"number {kind}".strip())
 
 
+def breakable(text: object) -> Markup:
+    """Return a name whose lines may end at its joints: "tag_spoken_word" becomes "tag_spoken_" and "word"."""
+    return Markup("<wbr>").join(_JOINT.split(str(text)))
+
+
 @dataclass
 class Table:
     """A table of whatever `Cell.of` takes.
@@ -86,10 +92,11 @@ class Table:
 
     def __post_init__(self) -> None:
         self.rows = [[Cell.of(value) for value in row] for row in self.rows]
-        # The head of a column stands above its numbers.
-        numeric = ["number" * ("number" in cell.kind) for cell in self.rows[0]] if self.rows else [""] * len(self.head)
+        # The head of a column stands above its numbers; a list is not sorted by reasons.
+        first = self.rows[0] if self.rows else [Cell("")] * len(self.head)
+        kinds = [" ".join(kind for kind in ("number", "reasons") if kind in cell.kind) for cell in first]
         names = [name.text if isinstance(name, Cell) else name for name in self.head]
-        self.head = [Cell.of(str(name), kind) if name else Cell("") for name, kind in zip(names, numeric)]
+        self.head = [Cell.of(str(name), kind) if name else Cell("") for name, kind in zip(names, kinds)]
 
     def part(self, first: int, last: int | None = None) -> "Table":
         """Return some of the rows."""
@@ -166,7 +173,8 @@ class Page:
         folders = [_HERE / "templates", *([] if self.templates is None else [self.templates])]
         how: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
         self._templates = Environment(loader=FileSystemLoader(folders), undefined=StrictUndefined, **how)
-        shared = (many, measure_name, words.fixed, words.percent, words.brief, words.listing, words.direction)
+        of_words = (words.fixed, words.percent, words.brief, words.listing, words.direction)
+        shared = (many, measure_name, *of_words, breakable)
         self._templates.filters.update({filter.__name__: filter for filter in shared})
         self._templates.filters["whole"] = lambda value: f"{int(value):,}"
         self._templates.filters["one"] = lambda count, singular, plural: singular if count == 1 else plural

@@ -218,7 +218,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
         check_number("tau", self.tau, 0.0, 1.0)
         if self._points is not None:
             check_array("points", self._points, self._points.dtype, (None, d))
-            require(self._points.dtype in (np.float32, np.float64), "Points are no numbers.")
+            require(self._points.dtype in (np.float32, np.float64), "Points are not numbers.")
             require(len(self._points) > 0 and not np.isinf(self._points).any(), "Points must be there, and finite.")
         if "feature_names_in_" in vars(self):
             check_names("feature_names_in_", self.feature_names_in_, d)

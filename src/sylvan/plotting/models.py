@@ -53,7 +53,7 @@ class LayerScoreDisplay(Display):
         if self.layers.shape != self.scores.shape:
             raise ValueError(f"{len(self.layers)} layers need as many scores, got {len(self.scores)}.")
         if self.kept not in self.layers:
-            raise ValueError(f"The kept layer {self.kept} is none of the layers {self.layers.tolist()}.")
+            raise ValueError(f"The kept layer {self.kept} is not one of the layers {self.layers.tolist()}.")
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any = None, Y: Any = None) -> Self:

@@ -22,7 +22,7 @@ class ReasonsDisplay(Display):
     Parameters
     ----------
     reasons : list of `sylvan.labels.reasons.Reason`, as `Reasons.top` gives them for a cell
-    base, present : P(present) without asking anything, and with all of the row's values
+    base, present : P(present) for any row, and for this one
     title : str
 
     Examples

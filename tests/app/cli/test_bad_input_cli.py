@@ -215,8 +215,8 @@ def test_models_of_other_kinds(songs, tmp_path):
     sylvan.rf_et(3, random_state=0).fit(X, Y).save(tmp_path / "nameless.sylvan")
     (tmp_path / "new.csv").write_text("a,b\n1,2\n")
     for name, message in (
-        ("unfitted", "which is no fitted deep forest"),
-        ("forest", "holds a RandomForest, which is no fitted deep forest"),
+        ("unfitted", "which is not a deep forest"),
+        ("forest", "holds a RandomForest, which is not a deep forest"),
         ("nameless", "was fitted without names of columns; use it in Python: sylvan.load("),
     ):
         assert message in error_of(call(tmp_path, "predict", f"{name}.sylvan", "new.csv"))
@@ -423,7 +423,7 @@ def test_pipes_and_devices_are_refused(tmp_path, no_fit, arguments):
     os.mkfifo(tmp_path / "pipe.csv")
     force = [] if arguments[0] == "bench" else ["--force"]
     for path in ("pipe.csv", "/dev/null", "/dev/full"):
-        assert "is no regular file" in refused_early(tmp_path, arguments, path, *force)
+        assert "is not a regular file" in refused_early(tmp_path, arguments, path, *force)
 
 
 @pytest.mark.parametrize("arguments", WRITERS)

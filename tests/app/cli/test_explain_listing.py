@@ -57,6 +57,9 @@ def test_a_row_of_the_fit(songs):
         assert lines[name]["out_of_sample"] == songs.model.oos_proba_[at, j]
     values = [line["probability"] for line in found["labels"]]
     assert values == sorted(values, reverse=True)
+    text = done(call(songs.folder, "explain", "songs.sylvan", "007")).stdout
+    assert "P(present)" in text  # one number for each label
+    assert "out of sample" not in text
 
 
 def test_states_of_labels(songs):
@@ -117,6 +120,10 @@ def test_reasons_for_a_row_of_the_fit(songs):
     assert found["state"] == ("suggested" if songs.model.labels_.suggested[at, 1] else state)
     text = done(call(songs.folder, "explain", "songs.sylvan", "007", "--label", LABELS[1])).stdout
     assert found["in_words"] in text
+    given = (
+        f"P(present, if it was not recorded): {found['base']:.2f} for any row, {found['probability']:.2f} for this one:"
+    )
+    assert given in text
     assert "all other features" in text
     assert "|#" in text or "#|" in text
 
@@ -130,7 +137,7 @@ def test_reasons_for_a_new_row(songs):
     (line,) = [line for line in whole["labels"] if line["label"] == LABELS[0]]
     assert line["probability"] == pytest.approx(found["probability"], abs=1e-6)
     assert line["reasons"].startswith(found["in_words"])
-    assert "P(present):" in done(call(songs.folder, *arguments)).stdout
+    assert "P(present): " in done(call(songs.folder, *arguments)).stdout
 
 
 def test_labels_that_are_not_there(songs):
@@ -183,6 +190,15 @@ def test_classes(songs, tmp_path, values):
     assert sum(line["out_of_sample"] for line in found["classes"]) == pytest.approx(1)
     found = as_json(call(tmp_path, "explain", "kinds.sylvan", "007", "--data", "kinds.csv", "--json"))
     X = songs.frame[FEATURES].assign(mode=songs.frame["mode"].map({"major": 0.0, "minor": 1.0})).iloc[[7]].astype(float)
+    why = as_json(call(tmp_path, "explain", "kinds.sylvan", "007", "--label", "b", "--json"))
+    assert why["class"] == "b"
+    assert why["probability"] == pytest.approx(dict(zip(model.classes_, model.oos_proba_[7]))["b"])
+    own = songs.frame["id"].tolist().index("007"), list(model.labels_.label_names).index("b")
+    assert why["state"] == ("recorded" if model.labels_.recorded[own] else "another class is recorded")
+    text = done(call(tmp_path, "explain", "kinds.sylvan", "007", "--label", "b")).stdout
+    given = ", if it was not recorded" if len(values) == 2 else ""  # then b may have been forgotten
+    assert f"P(b{given}): {why['base']:.2f} for any row, {why['probability']:.2f} for this one:" in text
+    assert "There is no class 'd'" in error_of(call(tmp_path, "explain", "kinds.sylvan", "007", "--label", "d"))
     assert found["prediction"] == model.predict(X)[0]
     proba = {line["class"]: line["probability"] for line in found["classes"]}
     assert list(proba.values()) == sorted(proba.values(), reverse=True)

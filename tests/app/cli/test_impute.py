@@ -83,6 +83,22 @@ def test_the_result_is_that_of_python(songs, tmp_path, algorithm):
     assert (listed["written"] == 0).sum() == min(100, len(model.suggest_labels(min_proba=0)) - len(added))
 
 
+def test_reasons_that_fail_cost_the_reasons_only(songs, tmp_path, monkeypatch):
+    def fail(self, *_, **__):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(sylvan.DeepForestClassifier, "explain_cells", fail)
+    names = ("out.csv", "list.csv", "page.html", "m.sylvan")
+    options = zip(("-o", "--suggestions", "--report", "--model"), (tmp_path / name for name in names))
+    found = impute(songs.folder, *(word for pair in options for word in pair))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    warning = "Reasons could not be given (MemoryError: no room); all else is written."
+    assert found.stderr.count(warning) == 1
+    assert warning in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert pd.read_csv(tmp_path / "list.csv").columns.tolist() == ["id", "label", "probability", "written", "decision"]
+    assert (read_as_text(tmp_path / "out.csv")[LABELS] == "1").to_numpy().sum() > songs.frame[LABELS].to_numpy().sum()
+
+
 def test_impute_in_a_process(songs, tmp_path):
     arguments = ("impute", "songs.csv", "-l", "tag_*", "-o", tmp_path / "out.csv", *TINY)
     found = done(start(songs.folder, *arguments))

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from page_reader import EVIL, assert_harmless, read
 from sylvan.app.cli.main import sylvan
 from sylvan.app.report import listing, write_report
+from sylvan.cascade.explain.similar import Similar
+from sylvan.labels.reasons import Reason
 from sylvan.pages.words import percent
 
 
@@ -18,9 +20,9 @@ def listed(calibrated):
     """A list as `sylvan impute` makes it: what goes into the table, the next best, reasons and similar rows."""
     frame = calibrated.suggest_labels(top=9)
     frame["written"] = [1] * 6 + [0] * 3
-    frame["reasons"] = ["a = b = 4,1; x = 3 (high) +.12; no3 = missing -.03", "no3 = 2 (low) +1.5", None, *[""] * 6]
-    frame["reasons"] = frame["reasons"].str.replace("a = b = 4,1; ", "")
-    frame["similar"] = ["song 3 (31 %); song 9 (28 %)", *[np.nan] * 8]
+    first = [Reason("x; y2 = 3", 3.0, "high", 0.12), Reason("no3", np.nan, "missing", -0.03)]
+    frame["reasons"] = [first, [Reason("no3", "2 = b", "", 1.5)], None, *[[]] * 5, "a = b; words -.1"]
+    frame["similar"] = [[Similar("song 3", 0.31), Similar("a; b 100%", 0.28)], *[np.nan] * 8]
     return frame
 
 
@@ -55,10 +57,11 @@ def test_reasons_and_similar_rows_are_shown(calibrated, listed, tmp_path):
     head = page.tables["suggestions"][0]
     assert head[-2:] == ["Speaks for it, and against", "Similar rows that have it"]
     lines = page.rows("suggestions")
-    assert lines[0][-2:] == ["x = 3 (high) +.12 no3 = missing \u2212.03", "song 3 (31 %) song 9 (28 %)"]
-    assert lines[1][-2:] == ["no3 = 2 (low) +1.5", ""]
+    assert lines[0][-2:] == ["x; y2 = 3 = 3 (high) +.12 no3 = missing \u2212.03", "song 3 (31 %) a; b 100% (28 %)"]
+    assert lines[1][-2:] == ["no3 = 2 = b +1.50", ""]
     assert lines[2][-2:] == ["", ""]
-    for kind, text in (("for", "x = 3 (high) +.12"), ("against", "no3 = missing \u2212.03")):
+    assert lines[8][-2:] == ["a = b; words -.1", ""]
+    for kind, text in (("for", "x; y2 = 3 = 3 (high) +.12"), ("against", "no3 = missing \u2212.03")):
         assert f'<span class="line {kind}">{text}</span>' in page.text
     assert "Reasons are the features" in page.sections["Suggestions"]
     bare = read(write_report(calibrated, tmp_path / "p.html", suggestions=listed.drop(columns=["reasons", "similar"])))
@@ -69,19 +72,19 @@ def test_reasons_and_similar_rows_are_shown(calibrated, listed, tmp_path):
 def test_what_decides_labels_is_counted_from_the_reasons(calibrated, tmp_path):
     """The sizes of reasons, summed by feature and divided by the number of listed cells."""
     reasons = {
-        ("d1", "even"): "a = 1 (high) +.4; b = 2 -.1",
-        ("d2", "even"): "a = 0 (low) -.2; c: x; y = z; w (typical) +.05",
+        ("d1", "even"): [Reason("a", 1, "high", 0.4004), Reason("b", 2, "", -0.1)],
+        ("d2", "even"): [Reason("a", 0, "low", -0.2), Reason("c; d = 1", "z; w", "", 0.05)],
         ("d3", "even"): np.nan,
-        ("d4", "prime"): "d = 7 +.3",
-        ("d5", "prime"): "nothing that can be read",
+        ("d4", "prime"): [Reason("d", 7, "", 0.3)],
+        ("d5", "prime"): "no list",
     }
-    frame = pd.DataFrame([(*cell, 0.9, text) for cell, text in reasons.items()])
+    frame = pd.DataFrame([(*cell, 0.9, told) for cell, told in reasons.items()])
     frame.columns = ["row", "label", "probability", "reasons"]
     rows = read(write_report(calibrated, tmp_path / "p.html", suggestions=frame)).rows("decides")
     assert [line[:3] for line in rows] == [
-        ["even", "3", "a"], ["even", "3", "b"], ["even", "3", "c: x; y"], ["prime", "2", "d"],
+        ["even", "3", "a"], ["even", "3", "b"], ["even", "3", "c; d = 1"], ["prime", "2", "d"],
     ]  # fmt: skip
-    assert [line[3] for line in rows] == [f"{mean:.3f}" for mean in (0.6 / 3, 0.1 / 3, 0.05 / 3, 0.3 / 2)]
+    assert [line[3] for line in rows] == [f"{mean:.3f}" for mean in (0.6004 / 3, 0.1 / 3, 0.05 / 3, 0.3 / 2)]
     assert [line[4] for line in rows] == ["50 %", "0 %", "100 %", "100 %"]
 
 
@@ -95,7 +98,7 @@ def test_more_than_a_page_can_hold(calibrated, tmp_path, monkeypatch):
 
 def test_hostile_reasons_stay_text(calibrated, tmp_path):
     frame = calibrated.suggest_labels(top=len(EVIL)).assign(similar=EVIL, written=1)
-    frame["reasons"] = [f"{name} = {name} (high) +.1" for name in EVIL]
+    frame["reasons"] = [[Reason(name, name, "high", 0.1)] for name in EVIL]
     path = write_report(calibrated, tmp_path / "p.html", suggestions=frame, promise=EVIL[0])
     assert_harmless(path)
     assert "could not be" not in path.read_text(encoding="utf-8")

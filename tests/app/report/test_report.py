@@ -77,7 +77,7 @@ def test_without_anything_the_page_says_what_the_model_knows(empty, digits, tmp_
     known = empty.suggest_labels(top=50)
     words = "The 50 most probable cases among"
     assert words in page.sections["Suggestions"]
-    assert "although the imputer suggested none: a ranking, no finding" in page.sections["Suggestions"]
+    assert "although the imputer suggested none: a ranking, not a finding" in page.sections["Suggestions"]
     assert [line[1:3] for line in page.rows("suggestions")] == known[["row", "label"]].to_numpy().tolist()
     left_out = page.sections["What is not on this page"]
     assert [name for name in ("Check by hiding", "Scores on test data", "Rules") if f"{name}:" in left_out] == [
@@ -169,7 +169,7 @@ def test_calibrated_models_that_find_nothing(digits, tmp_path):
     assert model.suggest_labels().empty
     page = read(write_report(model, tmp_path / "p.html"))
     assert "recorded is more probably present than not. The suggestions on this page rank" in page.sections["Summary"]
-    assert "although none has a probability above 0.5: a ranking, no finding." in page.sections["Suggestions"]
+    assert "although none has a probability above 0.5: a ranking, not a finding." in page.sections["Suggestions"]
 
 
 def test_two_classes_of_a_calibrated_model(digits, tmp_path):

@@ -31,9 +31,16 @@ def test_data_are_described(page, digits):
     assert counts == sorted(counts, reverse=True)
 
 
+def test_categories_are_not_called_numeric(empty, digits, tmp_path):
+    X = digits[0].astype(dict.fromkeys(digits[0].columns[:3], "category"))
+    text = read(write_report(empty, tmp_path / "p.html", X=X)).sections["Data"]
+    assert "64: 61 numeric, 3 with categories; 0 with missing values" in text
+
+
 def test_layers_are_those_of_the_history(page, filled):
     lines = page.rows("layers")
     assert len(lines) == len(filled.history_)
+    assert 'class="number best"' not in page.text  # the last layer that is kept need not be the best
     for line, known in zip(lines, filled.history_.itertuples()):
         kept = " (last kept)" if known.layer == filled.n_layers_ else ""
         assert line[:4] == [f"{known.layer}{kept}", f"{known.score:.3f}", f"{known.imputed:,}", str(known.active)]
@@ -109,9 +116,9 @@ def test_features_are_the_most_important(page, filled):
     lines = page.rows("features")
     assert [line[0] for line in lines] == [filled.feature_names_in_[j] for j in order]
     assert [line[1] for line in lines] == [percent(filled.feature_importances_[j]).replace("\xa0", " ") for j in order]
-    widths = [float(width) for width in re.findall(r'class="bar"><div style="width: ([\d.]+)rem"', page.text)]
+    widths = [float(width) for width in re.findall(r'class="bar"><div style="width: ([\d.]+)%"', page.text)]
     shares = filled.feature_importances_[order]
-    np.testing.assert_allclose(widths, 10 * shares / shares[0], atol=0.006)
+    np.testing.assert_allclose(widths, 100 * shares / shares[0], atol=0.06)
 
 
 def test_making_and_facts_are_told(page, filled):

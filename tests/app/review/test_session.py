@@ -623,7 +623,7 @@ def test_labels_of_any_name_go_on_after_a_restart(path):
     ("rows", "words"),
     [
         (pd.Index([1, "1", *range(2, 60)], dtype=object), "called '1'"),
-        (pd.Index(["a\0", *map(str, range(59))]), "no text"),
+        (pd.Index(["a\0", *map(str, range(59))]), "no text file"),
     ],
 )
 def test_names_that_no_file_can_tell_apart_are_refused(path, rows, words):

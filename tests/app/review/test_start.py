@@ -12,7 +12,7 @@ import threadpoolctl
 
 import sylvan
 from app.review.made_reviews import LABELS, fitted, session_of, table_of
-from page_reader import assert_harmless
+from page_reader import assert_harmless, read
 from sylvan.app.review.finish import Results, completed_name, write_labels
 from sylvan.exceptions import DecisionError, TableError
 from sylvan.labels.decisions import as_table
@@ -44,7 +44,7 @@ def results_of(folder, Y="made", inputs=()):
 
 @pytest.mark.parametrize("Y", ["made", None])
 def test_the_completed_table_has_confirmed_cells_and_the_list_and_no_rejected_one(tmp_path, Y):
-    session = session_of(tmp_path / "decisions.csv", audit=20)
+    session = session_of(tmp_path / "decisions.csv", audit=20, title="songs.csv")
     decide_all(session, 40)
     found = results_of(tmp_path / "out", Y).write(session)
     session.close()
@@ -64,8 +64,27 @@ def test_the_completed_table_has_confirmed_cells_and_the_list_and_no_rejected_on
     text = (tmp_path / "out" / "certificate.txt").read_text()
     assert certificate.note in text
     assert "40 cells are decided" in text
+    facts = text.split("\n\n")[1].split("\n")[0]
+    when = r"\d{4}-\d\d-\d\d at \d\d:\d\d UTC"
+    wanted = rf"songs.csv: 60 rows, 3 labels. Written on {when}. Asked for: 80% right, with 90% confidence."
+    assert re.fullmatch(wanted, facts)
     total = audit.n_missing().loc["all labels"]
     assert f"between {total['low']:.0f} and {total['high']:.0f}" in text
+    page = read(tmp_path / "out" / "report.html")
+    assert facts in page.text
+    assert facts not in page.sections["What is known"]  # it stands above all sections
+    kinds = [line[3] for line in page.rows("list")]
+    assert kinds == sorted(kinds, reverse=True)
+    assert set(kinds) == {"suggested", "confirmed"}
+    assert page.tables["list"][0] == ["Row", "Label", "Probability", "Kind"]
+
+
+def test_nothing_is_said_of_suggested_cells_if_there_are_none(tmp_path):
+    session = session_of(tmp_path / "decisions.csv", audit=0, precision=0.999)
+    results_of(tmp_path / "out").write(session)
+    session.close()
+    text = (tmp_path / "out" / "certificate.txt").read_text()
+    assert "completed.csv has 0 confirmed cells and no suggested one. No rejected cell is in it." in text
 
 
 @pytest.mark.parametrize("as_array", [False, True])
@@ -167,7 +186,8 @@ def test_a_review_from_python(inside):
             found = browser.post(f"{address}/api/finish", json={}).json()["finished"]
         assert found["folder"] == os.path.realpath("decisions-review")
         assert found["files"] == ["completed.csv", "decisions.csv", "certificate.txt", "report.html"]
-        assert found["notes"][0] == "1 cell is decided: 0 confirmed, 1 rejected, 0 unsure."
+        assert found["notes"][0].startswith("table: 60 rows, 3 labels. Written on ")
+        assert found["notes"][1] == "1 cell is decided: 0 confirmed, 1 rejected, 0 unsure."
         assert review.decisions["decision"].tolist().count("rejected") == 1
         assert "1 decision" in repr(review)
         assert f'href="{review.url}"' in review._repr_html_()
@@ -219,7 +239,7 @@ def test_what_does_not_fit_is_refused_and_no_file_is_made(inside, tmp_path):
         made.findings.review(made.X.iloc[:, :2], made.Y)
     with pytest.raises(ValueError, match="Y has other labels on record"):
         made.findings.review(made.X, 1 - made.Y)
-    with pytest.raises(NotADirectoryError, match="no folder of images"):
+    with pytest.raises(NotADirectoryError, match="not a folder of images"):
         made.findings.review(images=tmp_path / "none")
     with pytest.raises(TableError, match="another folder"):
         made.findings.review(out=".")

@@ -195,10 +195,10 @@ def test_kill_9_loses_nothing_that_was_acknowledged(path):
         (HEAD + "1,a,confirmed\n" + LINE, "line 2 has 3 cells"),
         (HEAD + LINE + "7,rock,confirmed,reviewed,,,,ana,2026,9,9\n", "line 3 has 11 cells"),
         (HEAD + '5" vinyl' + LINE + LINE, "quotes are not closed"),
-        (HEAD.encode() + b"\xff" + LINE.encode(), "no text in UTF-8"),
-        (HEAD + "\0" + LINE, "no text"),
-        (HEAD.encode("utf-16"), "no file of decisions"),
-        (bytes(range(256)), "no file of decisions"),
+        (HEAD.encode() + b"\xff" + LINE.encode(), "not text in UTF-8"),
+        (HEAD + "\0" + LINE, "not text"),
+        (HEAD.encode("utf-16"), "not a file of decisions"),
+        (bytes(range(256)), "not a file of decisions"),
     ],
 )  # fmt: skip
 def test_what_is_no_file_of_decisions_is_refused_and_left_alone(path, content, words):
@@ -239,7 +239,7 @@ def test_somebody_must_have_decided(path, user):
 def test_there_must_be_a_folder_and_a_file(tmp_path):
     with pytest.raises(DecisionError, match="no folder"):
         DecisionStore(tmp_path / "none" / "decisions.csv", "ana")
-    with pytest.raises(DecisionError, match="no regular file"):
+    with pytest.raises(DecisionError, match="not a regular file"):
         DecisionStore(tmp_path, "ana")
 
 

@@ -298,7 +298,7 @@ def test_links_stay_and_devices_are_not_replaced(tmp_path):
     assert (tmp_path / "real.csv").read_text() == "a\n1\n"
     assert (tmp_path / "real.csv").stat().st_mode & 0o777 == 0o640
     os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(OSError, match="no regular file"), TableWriter(tmp_path / "pipe.csv") as out:
+    with pytest.raises(OSError, match="not a regular file"), TableWriter(tmp_path / "pipe.csv") as out:
         out.write(pd.DataFrame({"a": [1]}))
 
 

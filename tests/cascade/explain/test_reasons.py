@@ -1,5 +1,10 @@
 """Reasons for single cells: they add up, follow their definition, and say what other judges of trees say."""
 
+import copy
+import re
+import zipfile
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +51,20 @@ MODELS = {
     "rules": lambda: cascade(Interactions(5, n_bootstraps=2)),
     "rules, hiDF": lambda: cascade(Interactions(5, n_bootstraps=2, score="importance", labels="full")),
     "rules, components": lambda: cascade(Interactions(5, n_bootstraps=2, labels="svd", keep_forests=True)),
+    "imldf": lambda: sylvan.imldf(4, n_forests=2, n_interactions=5, **FEW),
+    "rules, folds": lambda: cascade(Interactions(4, n_bootstraps=2, labels="full"), score_folds=2, average_layers=True),
+    "rules, crossfit": lambda: cascade(Interactions(4, n_bootstraps=2, labels="full", crossfit=3)),
+    "rules, crossfit components": lambda: cascade(
+        Union([OutputSpace(), Interactions(4, n_bootstraps=2, labels="svd", crossfit=3)])
+    ),
+    "rules, both": lambda: cascade(Interactions(4, n_bootstraps=2, labels="full", crossfit=3), score_folds=3),
+    "in sample": lambda: cascade(OutputSpace(in_sample=True), crossover=True, cumulative=True),
+    "reuse, in sample": lambda: cascade(MeasureAwareReuse("one_error", augment=OutputSpace(in_sample=True))),
+    "embedding, folds of scores": lambda: cascade(Union([TreeEmbedding(3), OutputSpace()]), score_folds=2),
+    "reuse, folds of scores": lambda: cascade(MeasureAwareReuse("macro_auroc"), folds=True, score_folds=2),
+    "scanning, folds of scores": lambda: cascade(
+        OutputSpace(), scanning=MultiGrainedScanning((3, 4), windows=[2], n_trees=3), score_folds=2
+    ),
     "no features": lambda: cascade(None),
     "slcforest": lambda: sylvan.slcforest(6, **FEW),
     "cafe_fla": lambda: sylvan.cafe_fla(6, **FEW),
@@ -149,12 +168,37 @@ def test_the_table_of_the_fit_is_known_again():
     assert model.explain_cells(X[3:4], 0, 2).output[0] != own.output[0]  # taken for a new row
 
 
-def test_a_table_that_was_changed_since_the_fit_is_refused():
+@pytest.mark.parametrize("name", ["class vectors", "imldf", "rules, crossfit", "in sample"])
+def test_a_table_that_was_changed_since_the_fit_is_refused(name):
     X, Y = made_up()
-    model = cascade(OutputSpace()).fit(X, Y)
+    model = MODELS[name]().fit(X, Y)
     X[:, :] = X[::-1].copy()
     with pytest.raises(ValueError, match="is not what it was when the model was fitted"):
         model.explain_cells()
+
+
+@pytest.mark.parametrize("name", ["imldf", "rules, crossfit", "scanning, folds of scores"])
+def test_a_file_with_findings_knows_who_judged_the_rows(name, tmp_path):
+    X, Y = made_up()
+    model = MODELS[name]().fit(X, Y, sample_weight=np.arange(90) % 5)  # some of weight 0
+    found = model.explain_cells()
+    again = sylvan.load(model.save(tmp_path / "whole.sylvan", findings=True))
+    np.testing.assert_array_equal(again.explain_cells().contribution, found.contribution)
+    np.testing.assert_array_equal(found.output.reshape(Y.shape), model.labels_.proba)
+    bare = sylvan.load(model.save(tmp_path / "bare.sylvan"))
+    np.testing.assert_array_equal(bare.explain_cells(X).output.reshape(Y.shape), np.mean(model._ask(X), axis=0))
+    files = [zipfile.ZipFile(tmp_path / f"{kind}.sylvan").read("model.json") for kind in ("whole", "bare")]
+    assert [b"HeldOut" in file for file in files] == [model.score_folds is not None, False]
+
+
+def test_those_who_judged_the_rows_must_fit_the_model():
+    X, Y = made_up()
+    model = MODELS["imldf"]().fit(X, Y)
+    for wild in ({"fold": np.full(90, 3)}, {"fold": np.zeros(89, int)}, {"cascades": [[]] * 3}):
+        bad = copy.copy(model)
+        bad._findings = replace(model.labels_, apart=replace(model.labels_.apart, **wild))
+        with pytest.raises(ValueError, match=r"fold|layers"):
+            bad._check_stored()
 
 
 def shap_values(forest, X):
@@ -263,6 +307,16 @@ def test_similar_rows_of_new_rows():
     assert np.mean([one == other for one, other in named]) > 0.6  # labels that the group does not have come from others
 
 
+@pytest.mark.parametrize("name", ["class vectors", "imldf", "scanning"])
+def test_a_row_is_not_similar_to_itself_even_if_nothing_was_learnt_of_it(name):
+    X, Y = made_up()
+    weight = np.where(np.arange(90) < 20, 0.0, 1.0)
+    model = MODELS[name]().fit(X, Y, sample_weight=weight)
+    row, label = np.nonzero(Y[:40])
+    found = model.explain_cells(rows=row, labels=label, similar=3)
+    assert not any(r in [other for other, _ in near] for r, near in zip(row, found.similar))
+
+
 def test_shares_count_the_trees_that_judge_the_row():
     X, Y, _ = planted()
     model = cascade(OutputSpace(), max_layers=1).fit(X, Y)
@@ -359,15 +413,31 @@ def test_levels(named):
             assert reason.value == mine
 
 
-def test_frames_and_texts(named):
+def test_texts(named):
     model, _, _ = named
     found = model.explain_cells(rows=["row 3"], labels=["cow"])
-    frame = found.to_frame(4)
-    assert [*frame] == ["row", "label", "feature", "value", "level", "contribution"]
-    assert len(frame) == 4
-    assert frame["contribution"].abs().is_monotonic_decreasing
-    assert found.texts(1)[0].split(" ")[-1] in {f"{frame['contribution'][0]:+.2f}".replace("0.", ".")}
+    (reasons,) = found.top(4)
+    sizes = [abs(reason.contribution) for reason in reasons]
+    assert len(sizes) == 4
+    assert sizes == sorted(sizes, reverse=True)
+    assert found.texts(1)[0].split(" ")[-1] == f"{reasons[0].contribution:+.2f}".replace("0.", ".")
     assert found.similar is None
+
+
+@pytest.mark.parametrize(
+    ("index", "wanted"),
+    [
+        (pd.MultiIndex.from_product([range(30), [0, 1, 2]]), r"\(\d+, \d\) \(\d+ %\)"),
+        (pd.Index(np.arange(90) / 2), r"\d+\.\d \(\d+ %\)"),
+        (None, r"\d+ \(\d+ %\)"),
+    ],
+)
+def test_similar_rows_are_named_in_plain_words(index, wanted):
+    X, Y = made_up()
+    model = cascade(OutputSpace()).fit(X, pd.DataFrame(Y, index=index))
+    texts = model.explain_cells(labels=1, similar=1).similar_texts()
+    assert any(texts)
+    assert all(re.fullmatch(wanted, text) for text in texts if text)
 
 
 def test_keeping_a_few_features(named):
@@ -427,9 +497,19 @@ def test_two_classes_and_many():
     assert additive(found) < 1e-9
     assert set(found.label) == {"yes"}
     np.testing.assert_allclose(found.present, two.predict_proba(made_up(1)[0])[:, 1], atol=1e-12)
-    many = cascade(OutputSpace()).fit(X, Y[:, 0] + Y[:, 1])
-    found = many.explain_cells(made_up(1)[0], labels=2)
-    assert additive(found) < 1e-9
+
+
+@pytest.mark.parametrize("make", [sylvan.auto, sylvan.slcforest, sylvan.gcforest])
+def test_classes_have_the_probabilities_of_the_table(make):
+    X, Y = made_up()
+    model = make(4, random_state=0).fit(X, np.array(["a", "b", "c"])[Y[:, 0] + Y[:, 1]])
+    for rows, said in ((made_up(1)[0], model.predict_proba(made_up(1)[0])), (None, model.oos_proba_)):
+        found = model.explain_cells(rows)
+        assert additive(found) < 1e-9
+        present = found.present.reshape(said.shape)
+        np.testing.assert_allclose(present, said, atol=1e-12)
+        np.testing.assert_allclose(present.sum(axis=1), 1.0)
+        np.testing.assert_allclose(found.base_present + found.on_present.sum(axis=1), found.present, atol=1e-9)
 
 
 def test_weighted_forests():

@@ -36,11 +36,12 @@ sylvan explain songs.sylvan --top 50 --json
 def explain(**options: Any) -> None:
     """Show the features that matter most to a stored MODEL, its rules (algorithm imldf), or why it says what of a ROW.
 
-    ROW is an id, or a row number (from 1) if the table has no id column. For a row of the fit, "out of sample" is what
-    trees that did not see the row say, and "probability" the chance that a label is present, given whether it was
-    recorded. For models of auto, what trees say is the chance that a label is present, recorded or not; for others, the
-    chance that it would be recorded. Reasons are features, with what each adds to the probability or takes from it;
-    none of them is a cause. Do not trust rules (imldf) with a stability below a half.
+    ROW is an id, or a row number (from 1) if the table has no id column. For a row of the fit, P(present) is the chance
+    that a label is present, given whether it was recorded, as trees say that have not seen the row (--json also has
+    what these say whether or not it was recorded, "out_of_sample"). For a new row, "probability" is that of predict:
+    with models of auto the chance that a label is present; with others, that it would be recorded. Reasons are
+    features, with what each adds to the probability or takes from it; none of them is a cause. Do not trust rules
+    (imldf) with a stability below a half.
     """
     model, schema, about = read_model(options["model"])
     for name in ("data", "label"):
@@ -150,34 +151,39 @@ def _reasons(model: Any, schema: Any, options: dict[str, Any], X: Any, row: Any)
     """Return why a row is said to have a label, or not."""
     names = {str(name): name for name in model.decider_.form.label_names}
     if options["label"] not in names:
-        hint = did_you_mean(options["label"], names, f"; labels are called {some(list(names))}.")
-        raise click.UsageError(f"There is no label {options['label']!r}{hint}")
+        noun = model.decider_.form.noun
+        known = f"; reasons lead to the {noun}{'es' if noun == 'class' else 's'} {some(list(names))}."
+        raise click.UsageError(f"There is no {noun} {options['label']!r}{did_you_mean(options['label'], names, known)}")
     similar = 0 if getattr(vars(model).get("_findings"), "X", None) is None else _SIMILAR
     found = model.explain_cells(X, row, names[options["label"]], similar=similar)
     reasons = schema.in_words(found.top(options["top"] or _BARS)[0])
     added, present = sum(reason.contribution for reason in reasons), float(found.present[0])
-    state = {} if X is not None else {"state": _state_of(model, row, names[options["label"]])}
+    state = {} if X is not None else _state_of(model, row, names[options["label"]])
     told: dict[str, Any] = {
-        "row": options["row"], "label": options["label"], "probability": present, "base": float(found.base_present[0]),
+        "row": options["row"], model.decider_.form.noun: options["label"],
+        "probability": present, "base": float(found.base_present[0]),
         "reasons": [reason._asdict() for reason in reasons], "rest": present - float(found.base_present[0]) - added,
         "in_words": "; ".join(map(str, reasons[:_WORDS])),
     }  # fmt: skip
     return told | state | ({"similar": [one._asdict() for one in found.similar[0]]} if similar else {})
 
 
-def _state_of(model: Any, row: Any, label: Any) -> str:
-    """Say whether a cell of the fit is recorded, suggested or neither."""
+def _state_of(model: Any, row: Any, label: Any) -> dict[str, Any]:
+    """Say whether a cell of the fit is recorded, suggested or neither, and whether it could have been forgotten."""
     fitted = model.labels_
     at = fitted.rows.get_loc(row), list(fitted.label_names).index(label)
-    return "recorded" if fitted.recorded[at] else "suggested" if fitted.suggested[at] else "not recorded"
+    neither = "not recorded" if fitted.form.has_labels else "another class is recorded"
+    state = "recorded" if fitted.recorded[at] else "suggested" if fitted.suggested[at] else neither
+    return {"state": state, "may_be_missing": bool(fitted.state.candidates.any())}
 
 
 def _draw_reasons(found: dict[str, Any]) -> None:
     """Print reasons as bars, to the right what speaks for the label, to the left what speaks against it."""
-    state = found.get("state", "")
-    show(f"{found['label']} in row {found['row']}{state and f' ({state})'}", bold=True)
-    given = ", if it was not recorded" if state else ""
-    show(f"P(present{given}): {found['base']:.2f} without asking anything, {found['probability']:.2f} with its values:")
+    state, noun = found.get("state", ""), "label" if "label" in found else "class"
+    show(f"{found[noun]} in row {found['row']}{state and f' ({state})'}", bold=True)
+    what = "present" if noun == "label" else found[noun]
+    given = ", if it was not recorded" if found.get("may_be_missing") else ""
+    show(f"P({what}{given}): {found['base']:.2f} for any row, {found['probability']:.2f} for this one:")
     lines = [Reason(**reason) for reason in found["reasons"]]
     most = max((abs(line.contribution) for line in lines), default=1.0)
     texts = [(*str(line).rsplit(" ", 1), _bar(line.contribution / most)) for line in lines]
@@ -213,8 +219,11 @@ def _print_part(name: str, part: Any) -> None:
     else:
         why = [(line.get("label"), line["reasons"]) for line in part if "reasons" in line]
         part = [{key: value for key, value in line.items() if key != "reasons"} for line in part]
+        if "state" in part[0]:  # a row of the fit: one probability is enough to read
+            part = [{key: value for key, value in line.items() if key != "out_of_sample"} for line in part]
+        heads = [key.replace("_", " ") for key in part[0]]
+        heads = ["P(present)" if head == "probability" and "state" in heads else head for head in heads]
         justify = "".join("r" if isinstance(value, float) else "l" for value in part[0].values())
-        heads = (key.replace("_", " ") for key in part[0])
         show_table(heads, (line.values() for line in part), justify, name)
         if why:
             show("Why, most probable first:", bold=True)

@@ -47,7 +47,7 @@ def fit(**options: Any) -> None:
     seconds = fit_model(model, table, options, read_decided(table, options))
     store(model, table, options)
     if options["report"]:
-        write_page(model, table, options["report"], seconds=seconds, data=options["data"])
+        write_page(model, table, options["report"], data=options["data"])
     facts = {
         "model": str(options["out"]), "algorithm": options["algorithm"], "rows": len(table.X),
         "features": table.X.shape[1], "labels": model.n_labels_, "layers": model.n_layers_,
@@ -75,7 +75,8 @@ def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = N
     sylvan.io.save(model, path or options["out"], about=about, findings=options["with_rows"])
 
 
-def write_page(model: Any, table: Any, path: Path, *, seconds: float, data: Path, **parts: Any) -> None:
+def write_page(model: Any, table: Any, path: Path, *, data: Path, **parts: Any) -> None:
     """Write the report of a fit."""
-    said = {"title": f"Deep forest on {data.name}", "facts": {"data": data.name, "seconds": f"{seconds:.1f}"}}
-    sylvan.app.report.write_report(model, path, X=table.X, Y=table.Y, **said, **parts)
+    X = table.X.astype(dict.fromkeys(table.schema.categories, "category"))  # numbers by now, but not to people
+    said = {"title": f"Deep forest on {data.name}", "facts": {"Table": data.name}}
+    sylvan.app.report.write_report(model, path, X=X, Y=table.Y, **said, **parts)

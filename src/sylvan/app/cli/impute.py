@@ -80,7 +80,7 @@ def impute(**options: Any) -> None:
     if table.Y.ndim == 1:
         raise click.UsageError("impute completes labels; classes have none that could be missing. See: sylvan fit")
     decided = read_decided(table, options)
-    seconds = fit_model(model, table, options, decided)
+    fit_model(model, table, options, decided)
     chosen = choose(model, options)
     doubts = sylvan.labels.gaps.doubt_missing_at_random(model)
     recovery = None
@@ -91,14 +91,19 @@ def impute(**options: Any) -> None:
         recovery = model.check_recovery(table.X, table.Y, **more, **limits)
         doubts += chosen.leave_out(recovery)
     say(chosen.promise, options["quiet"])
+    _write(table, chosen, options)  # before all that may fail
     listed = _list(model, chosen)
-    if options["suggestions"] or options["report"]:
-        listed = _explained(model, table.schema, listed, options["reasons"])
-    _write(model, table, chosen, listed, options)
+    if options["reasons"] and (options["suggestions"] or options["report"]):
+        try:
+            listed = _explained(model, table.schema, listed, options["reasons"])
+        except Exception as error:  # whatever it is: it costs the reasons, not what a long fit has found
+            doubts.append(f"Reasons could not be given ({type(error).__name__}: {error}); all else is written.")
+    if options["suggestions"]:
+        _write_list(table.schema, listed, options)
     if options["report"]:
         write_page(
-            model, table, options["report"], seconds=seconds, data=options["data"], suggestions=listed,
-            recovery=recovery, warnings=doubts, promise=chosen.promise,
+            model, table, options["report"], data=options["data"], suggestions=listed, recovery=recovery,
+            warnings=doubts, promise=chosen.promise,
         )  # fmt: skip
     if options["model"]:
         store(model, table, options, options["model"])
@@ -131,27 +136,30 @@ def _list(model: Any, chosen: Chosen) -> Any:
 
 
 def _explained(model: Any, schema: Any, listed: Any, k: int) -> Any:
-    """Return the list with k reasons and as many similar rows for each of the best cells, in words."""
-    if not k:
-        return listed
+    """Return the list with k reasons and as many similar rows for each of the best cells, as lists."""
     found = model.explain_cells(rows=listed.head(_EXPLAINED), top=k, similar=k)
-    reasons = ["; ".join(map(str, schema.in_words(line))) for line in found.top(k)]
-    more = [""] * (len(listed) - len(reasons))
-    return listed.assign(reasons=[*reasons, *more], similar=[*found.similar_texts(), *more])
+    more: list[Any] = [[] for _ in range(len(listed) - len(found))]
+    return listed.assign(reasons=[*map(schema.in_words, found.top(k)), *more], similar=[*found.similar, *more])
 
 
-def _write(model: Any, table: Any, chosen: Chosen, listed: Any, options: dict[str, Any]) -> None:
+def _write(table: Any, chosen: Chosen, options: dict[str, Any]) -> None:
+    """Write the completed table."""
     import pandas as pd  # noqa: PLC0415 (heavy)
 
-    tables = sylvan.app.tables
     added = pd.concat([chosen.confirmed, chosen.suggested])
     rows = table.source_rows.to_numpy()[table.X.index.get_indexer(added["row"])]
-    safe = options["safe"]
-    tables.write_completed(options["out"], table.source, table.schema.labels, rows, added["label"], safe=bool(safe))
-    if options["suggestions"]:
-        with tables.TableWriter(options["suggestions"], safe=safe is not False) as out:
-            name = table.schema.id if table.schema.id not in (None, *listed.columns) else "row"
-            out.write(listed.rename(columns={"row": name}).assign(probability=listed["probability"].round(4)))
+    labels, safe = table.schema.labels, bool(options["safe"])
+    sylvan.app.tables.write_completed(options["out"], table.source, labels, rows, added["label"], safe=safe)
+
+
+def _write_list(schema: Any, listed: Any, options: dict[str, Any]) -> None:
+    """Write the list of suggestions; reasons and similar rows become text."""
+    texts = {
+        name: ["; ".join(map(str, told)) for told in listed[name]] for name in ("reasons", "similar") if name in listed
+    }
+    listed = listed.assign(probability=listed["probability"].round(4), **texts)
+    with sylvan.app.tables.TableWriter(options["suggestions"], safe=options["safe"] is not False) as out:
+        out.write(listed.rename(columns={"row": schema.id if schema.id not in (None, *listed.columns) else "row"}))
 
 
 def _as_json(model: Any, chosen: Chosen, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:

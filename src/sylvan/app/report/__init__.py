@@ -34,8 +34,9 @@ def write_report(
     path : the page; it is replaced in one step
     X, Y : the training data, to describe features and unknown cells; without them the page says what the model knows
     suggestions : from `model.suggest_labels`; None: what that gives by itself, or the best 50 if that is nothing. A
-        column `written` says which of them are suggested: the others are the next best. Columns `reasons` ("no3 = 4.1
-        (high) +.12; ph = 6.2 (low) -.03") and `similar` are shown, too.
+        column `written` says which of them are suggested: the others are the next best. Columns `reasons` and `similar`
+        are shown, too: lists, as `Reasons.top` and `Reasons.similar` of `model.explain_cells` have them, or text. What
+        decides labels is summed up from lists.
     recovery : from `model.check_recovery`
     scores : dict or DataFrame of measures on test data
     title : heading of the page

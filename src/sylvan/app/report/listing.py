@@ -1,20 +1,17 @@
 """The list of suggestions on the page, their reasons, and what these say about each label."""
 
-import re
 from typing import Any
 
 import pandas as pd
 
 from sylvan.app.report.facts import TOP, Findings, Given
+from sylvan.labels.reasons import Reason
 from sylvan.pages.page import Cell, Page, Table, number
 from sylvan.pages.words import MINUS, brief, percent, rows_of
 
 #: Suggestions on the page: more would make it slow.
 MOST = 20_000
 _DECIDERS = 3
-# One reason in words, such as "no3 = 4.1 (high) +.12", and the end of one that another follows.
-_REASON = re.compile(r"\s*(?P<feature>.+?) = (?P<value>.*) (?P<sign>[+\-\u2212])(?P<size>\d*\.?\d+)\s*", re.DOTALL)
-_NEXT = re.compile(r"(?<=\d);\s+")
 
 
 def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str, Any]:
@@ -24,7 +21,7 @@ def describe_suggestions(page: Page, found: Findings, given: Given) -> dict[str,
     frame, source = _suggestions(found, given)
     shown = frame.head(MOST)
     layers = "layer" in shown and bool(shown["layer"].notna().any())
-    told = [name for name in ("reasons", "similar") if name in shown and shown[name].map(_has_text).any()]
+    told = [name for name in ("reasons", "similar") if name in shown and shown[name].map(_is_told).any()]
     chosen = given.written is not None
     head = ["Rank", "Row", found.form.noun.capitalize(), "Probability"]
     head += [*(["Written"] if chosen else []), *(["Layer"] if layers else [])]
@@ -50,41 +47,37 @@ def _suggestions(found: Findings, given: Given) -> tuple[pd.DataFrame, str]:
     return found.model.suggest_labels(top=TOP), "ranked"
 
 
-def _has_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+def _is_told(value: Any) -> bool:
+    return isinstance(value, (str, list)) and bool(value)
 
 
-def _lines(text: Any, name: str) -> Cell:
-    """Return reasons or similar rows, one below the other."""
+def _lines(told: Any, name: str) -> Cell:
+    """Return reasons or similar rows, one below the other; text is shown as it is."""
     kind = "reasons" if name == "reasons" else f"reasons {name}"
-    if not _has_text(text):
+    if not _is_told(told):
         return Cell("", kind)
-    parts = _NEXT.split(text)
-    reasons = [_REASON.fullmatch(part) for part in parts]
-    if None in reasons:
-        return Cell("", kind, lines=[(brief(part), "") for part in text.split("; ")])
-    return Cell("", kind, lines=[_line(reason) for reason in reasons if reason is not None])
+    return Cell("", kind, lines=[(told, "")] if isinstance(told, str) else [_line(one) for one in told])
 
 
-def _line(reason: re.Match[str]) -> tuple[str, str]:
-    sign, kind = ("+", "for") if reason["sign"] == "+" else (MINUS, "against")
-    return f"{brief(reason['feature'])} = {brief(reason['value'])} {sign}{reason['size']}", kind
+def _line(one: Any) -> tuple[str, str]:
+    if not isinstance(one, Reason):
+        return str(one._replace(row=brief(one.row))), ""
+    value = brief(one.value) if isinstance(one.value, str) else one.value
+    what, size = str(one._replace(feature=brief(one.feature), value=value)).rsplit(" ", 1)
+    return f"{what} {size.replace('-', MINUS)}", "for" if one.contribution > 0 else "against"
 
 
 def describe_deciders(page: Page, found: Findings, given: Given) -> dict[str, Any]:
     """Tell which features are named most in the reasons for suggestions of each label."""
     frame = given.suggestions
-    if frame is None or "reasons" not in frame or not frame["reasons"].map(_has_text).any():
+    if frame is None or "reasons" not in frame:
         return {"table": None}
     reasons = [
-        (str(line.label), part["feature"], float(part["size"]) * (1 if part["sign"] == "+" else -1))
-        for line in rows_of(frame[frame["reasons"].map(_has_text)])
-        for part in map(_REASON.fullmatch, _NEXT.split(line.reasons))
-        if part is not None
+        (str(line.label), one.feature, abs(one.contribution), one.contribution > 0)
+        for line in rows_of(frame)
+        for one in (line.reasons if isinstance(line.reasons, list) else ())
     ]
-    named = pd.DataFrame(reasons, columns=["label", "feature", "size"])
-    named["weight"] = named["size"].abs()
-    named["for"] = named["size"] > 0
+    named = pd.DataFrame(reasons, columns=["label", "feature", "weight", "for"])
     found_of = named.groupby(["label", "feature"], sort=False).agg({"weight": "sum", "for": "mean"}).reset_index()
     sizes, rows = frame["label"].astype(str).value_counts(), []
     by_label = dict(list(found_of.groupby("label", sort=False)))

@@ -58,10 +58,10 @@ def describe_layers(page: Page, found: Findings, given: Given) -> dict[str, Any]
     head = ["Layer", name, *(["Cells imputed", "Labels still open"] if found.imputes else []), "Seconds"]
     rows = []
     for line in rows_of(history):
-        mark, kind = (" (last kept)", "best") if line.layer == kept else ("", "")
+        mark = " (last kept)" if line.layer == kept else ""
         imputed = [line.imputed, line.active] if found.imputes else []
         seconds = number(line.seconds, 1 if line.seconds >= 1 else 2)
-        rows.append([f"{line.layer}{mark}", number(line.score, kind=kind), *imputed, seconds])
+        rows.append([f"{line.layer}{mark}", number(line.score), *imputed, seconds])
     return {"history": history, "kept": kept, "measure": name, "table": Table(head, rows)}
 
 

@@ -241,7 +241,7 @@ def _read_items(path: Path) -> list[Any]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise TableError(f"{path} cannot be read: it is no text in UTF-8.") from None
+        raise TableError(f"{path} cannot be read: it is not text in UTF-8.") from None
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}.") from None
     try:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -67,19 +68,23 @@ class Results:
         right = round(float(found.cells["probability"][~found.cells["confirmed"]].sum()))
         whose = "counted from cells that were drawn at random" if audit.is_audited else "the model's word, not audited"
         said = [sum(audit.decisions.decision == value) for value in (1, -1, 0)]
+        suggested = f"{many(n_suggested, 'suggested one')}, of which about {right:,} should be right"
         return [
+            f"{session.title or 'The table'}: {many(len(session.rows), 'row')}, {many(len(session.labels), 'label')}. "
+            f"Written on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC. Asked for: {session.precision:.0%} right, with "
+            f"{session.confidence:.0%} confidence.",
             f"{many(len(audit.decisions), 'cell is', 'cells are')} decided: {said[0]:,} confirmed, {said[1]:,} "
             f"rejected, {said[2]:,} unsure.",
             f"About {many(round(total['missing']), 'label was', 'labels were')} missing, {n_confirmed:,} confirmed "
             f"ones included: between {total['low']:,.0f} and {total['high']:,.0f} with {session.confidence:.0%} "
             f"confidence, {whose}.",
             found.note,
-            f"{self.completed} has {many(n_confirmed, 'confirmed cell')} and {many(n_suggested, 'suggested one')}; of "
-            f"the suggested ones {right:,} are expected to be right. No rejected cell is in it.",
+            f"{self.completed} has {many(n_confirmed, 'confirmed cell')} and "
+            f"{suggested if n_suggested else 'no suggested one'}. No rejected cell is in it.",
         ]  # fmt: skip
 
     def _page(self, session: Session, audit: Any, lines: pd.DataFrame, found: Any, notes: list[str]) -> Page:
-        page = Page(f"Review of {session.title}", "What people decided", Path(__file__).parent / "templates")
+        page = Page(f"Review of {session.title}", notes[0], Path(__file__).parent / "templates")
         missing = audit.n_missing(session.confidence)
         counts = [
             (str(name), int(n), int(line["confirmed"]), *(round(line[end]) for end in ("missing", "low", "high")))
@@ -91,7 +96,7 @@ class Results:
         by_person = [
             (str(who) or "(no name)", *map(int, line)) for who, line in zip(people.index, people[columns].to_numpy())
         ]
-        shown = found.cells.head(_LISTED)
+        shown = found.cells.sort_values("confirmed", kind="stable").head(_LISTED)  # suggested cells are to be judged
         cells = [
             (str(line.row), str(line.label), float(line.probability), "confirmed" if line.confirmed else "suggested")
             for line in shown.itertuples(index=False)
@@ -99,9 +104,10 @@ class Results:
         facts = {
             "counts": Table(["Label", "Recorded", "Confirmed", "Missing", "Low", "High"], counts),
             "people": Table(["Who", *columns], by_person), "confidence": session.confidence,
-            "cells": Table(["Row", "Label", "Probability", ""], cells), "n_cells": len(found.cells), "listed": _LISTED,
+            "cells": Table(["Row", "Label", "Probability", "Kind"], cells), "n_cells": len(found.cells),
+            "listed": _LISTED,
         }  # fmt: skip
-        page.section("What is known", page.render("known.html", notes=notes))
+        page.section("What is known", page.render("known.html", notes=notes[1:]))
         page.section("How many labels were missing", page.render("counts.html", **facts))
         page.section("The list", page.render("list.html", **facts))
         page.section("Who decided", page.render("people.html", **facts))

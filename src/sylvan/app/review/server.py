@@ -129,7 +129,7 @@ async def _body(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(data, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise Refused(400, "This is no JSON.") from None
+        raise Refused(400, "This is not JSON.") from None
     if not isinstance(found, dict):
         raise Refused(400, "This must be an object.")
     return found

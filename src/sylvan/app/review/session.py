@@ -28,7 +28,7 @@ _LONGEST_REST = 3.0
 _RECENT = 10
 _REMEMBERED = 1000  # requests and orders
 DECISIONS = ("confirmed", "rejected", "unsure")
-NO_MODEL = "The model is not here, so that there are no reasons."
+NO_MODEL = "The model is not here, so there are no reasons."
 NO_REFIT = "To fit again, the page needs the model, X and Y: model.labels_.review(X, Y)."
 
 
@@ -407,7 +407,7 @@ def check_reviewable(findings: Any) -> None:
     if not findings.form.has_labels:
         raise DecisionError("A review is about labels that may be missing; classes have none.")
     if not findings.state.candidates.any():
-        raise DecisionError("Nothing may be missing here, so that there is nothing to review.")
+        raise DecisionError("Nothing may be missing here, so there is nothing to review.")
 
 
 def refitting(model: Any, X: Any, Y: Any) -> Callable[[Any], Any] | None:

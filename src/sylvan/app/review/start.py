@@ -81,6 +81,7 @@ def review(
     model, path = getattr(findings, "model", None), Path(decisions)
     others = [others] if isinstance(others, (str, os.PathLike, pd.DataFrame)) else list(others)
     folder = Path(f"{path.stem}-review") if out is None else Path(out)
+    title = "table" if path.stem == "decisions" else path.stem.removesuffix("-decisions")
     results = Results(folder, "completed.csv", write_labels(findings, Y), [path, *_paths(others)])
     pictures = folder_of(images)
     store = DecisionStore(path, user or login())
@@ -88,7 +89,7 @@ def review(
         shown = _values(model, findings.X if X is None else X)
         viewer = Viewer(model, findings.rows, findings.label_names, *shown, images=pictures)
         session = Session(
-            findings, Ledger(store, findings.rows, findings.label_names, others), viewer, title=path.stem, audit=audit,
+            findings, Ledger(store, findings.rows, findings.label_names, others), viewer, title=title, audit=audit,
             precision=precision, confidence=confidence, refit=refitting(model, X, Y), random_state=random_state,
         )  # fmt: skip
     except BaseException:
@@ -131,7 +132,7 @@ def folder_of(images: str | os.PathLike[str] | None) -> Path | None:
     if images is None:
         return None
     if not Path(images).is_dir():
-        raise NotADirectoryError(f"{images} is no folder of images.")
+        raise NotADirectoryError(f"{images} is not a folder of images.")
     return Path(images)
 
 

@@ -46,7 +46,7 @@ class DecisionStore:
         if not self.user or "\0" in self.user:
             raise DecisionError("The name of the user is empty; decisions need somebody who made them.")
         if self.path.exists() and not self.path.is_file():
-            raise DecisionError(f"{self.path} is no regular file; decisions need one.")
+            raise DecisionError(f"{self.path} is not a regular file; decisions need one.")
         if not self.path.parent.is_dir():
             raise DecisionError(f"There is no folder {self.path.parent} for {self.path.name}.")
         is_new = not self.path.exists()
@@ -140,7 +140,7 @@ class DecisionStore:
             same = False
         if not same:
             raise DecisionError(
-                f"{self.path} was changed by another program, so that nothing more is written into it. What was "
+                f"{self.path} was changed by another program, so nothing more is written into it. What was "
                 "decided before that is safe; end `sylvan review` and start it again."
             )
 
@@ -177,7 +177,7 @@ def read_lines(data: bytes, path: Path) -> tuple[list[str], str, list[dict[str, 
     try:
         text = data[:end].decode("utf-8-sig")
         if "\0" in text:
-            raise ValueError("it is no text")
+            raise ValueError("it is not text")
         head = text.partition("\n")[0].strip()
         delimiter = max(",;\t|", key=head.count)
         header = [name.strip().lower() for name in next(csv.reader([head], delimiter=delimiter), [])]
@@ -185,8 +185,8 @@ def read_lines(data: bytes, path: Path) -> tuple[list[str], str, list[dict[str, 
             raise ValueError(f"its first line must be {','.join(COLUMNS)}")
         records = _cells(text, delimiter)[1:]
     except (ValueError, csv.Error) as error:
-        why = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error
-        raise DecisionError(f"{path} is no file of decisions, or damaged: {why}. It was not changed.") from None
+        why = "it is not text in UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise DecisionError(f"{path} is not a file of decisions, or damaged: {why}. It was not changed.") from None
     for at, cells in enumerate(records, 2):
         if len(cells) != len(header):
             raise DecisionError(

@@ -13,9 +13,9 @@ from sylvan._validation import check_choice, check_integer, check_number, keep
 from sylvan.cascade.augment.mining import Itemsets, Mined, bootstrap_paths, join_paths, mine, read_paths
 from sylvan.cascade.augment.rules import (
     Narrow,
+    OtherFolds,
     Rules,
     back_project,
-    crossfitted,
     distribution,
     find_components,
     project,
@@ -42,7 +42,7 @@ _CHOICES = {
 
 
 @stored(
-    "Interactions", rules_=Rules, mining_report_=dict, _narrow=Narrow,
+    "Interactions", rules_=Rules, mining_report_=dict, _narrow=Narrow, _others=OtherFolds | None,
     **dict.fromkeys(_ARRAYS, np.ndarray), **dict.fromkeys(_NUMBERS, int),
 )  # fmt: skip
 class Interactions(BaseEstimator):
@@ -140,6 +140,7 @@ class Interactions(BaseEstimator):
     """
 
     n_shared = 1
+    _others: OtherFolds | None = None  # what training rows got instead of `distribution_`
 
     def __init__(
         self,
@@ -233,12 +234,18 @@ class Interactions(BaseEstimator):
             warn_user(f"No interaction was found in a layer ({why}): it adds nothing to X.", NoInteractionWarning)
         if self.labels == "svd":
             self._mean, self._turn = find_components(inside[used], self.distribution_, self.max_components)
-        own = self.crossfit is not None and self.labels != "none" and len(self.rules_)
-        return self._blocks(inside, score, crossfitted(here, labels, used, self.crossfit, random) if own else None)
+        self._others = None
+        if self.crossfit is not None and self.labels != "none" and len(self.rules_):
+            self._others = OtherFolds.of(here, labels, used, self.crossfit, random)
+        return self._blocks(inside, score, self._of_others(np.arange(len(labels))))
+
+    def _of_others(self, rows: np.ndarray | None) -> np.ndarray | None:
+        """Return the label distributions that training rows got, if those are others than new rows get."""
+        return None if rows is None or self._others is None else self._others.distributions(rows)
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the features of new rows."""
-        return self._blocks(*self.activity(view))
+        return self._blocks(*self.activity(view), self._of_others(view.rows))
 
     def narrow(self, columns: np.ndarray | None) -> np.ndarray:
         """Prepare to make some columns of the block (None: all); return the layer's columns that they need."""
@@ -345,11 +352,13 @@ class Interactions(BaseEstimator):
         check_array("label_counts_", self.label_counts_, np.int32, (n, n_labels), 0)
         check_array("label_rates_", self.label_rates_, float, (n_labels,), 0.0, 1.0)
         attempts: Any = self.mining_report_.get("attempts")
-        require(isinstance(attempts, list) and all(isinstance(line, dict) for line in attempts), "The report is none.")
-        require(all(isinstance(key, str) for line in attempts for key in line), "The report is none.")
+        require(isinstance(attempts, list) and all(isinstance(line, dict) for line in attempts), "The report is wrong.")
+        require(all(isinstance(key, str) for line in attempts for key in line), "The report is wrong.")
         if self.labels == "svd":
             check_array("_mean", getattr(self, "_mean", None), float, (n,), -1e6, 1e6)
             check_array("_turn", getattr(self, "_turn", None), float, (n, None), -1e6, 1e6)
+        if self._others is not None:
+            require(self._others.counts.shape[1:] == (n, n_labels), "Folds have other rules.")
         if "_narrow" in vars(self):
             self._narrow.check_block(self._width, self.rules_)
         return [0] * n_slots + [self._width]
@@ -362,7 +371,8 @@ class Interactions(BaseEstimator):
     @property
     def nbytes(self) -> int:
         """Memory of the rules."""
-        return self.rules_.nbytes + self.label_counts_.nbytes + self.stability_.nbytes + self.support_.nbytes
+        others = 0 if self._others is None else self._others.fold.nbytes + self._others.counts.nbytes
+        return self.rules_.nbytes + self.label_counts_.nbytes + self.stability_.nbytes + self.support_.nbytes + others
 
     def _bootstrap_forest(self, like: Any) -> Any:
         if self.forest is not None:

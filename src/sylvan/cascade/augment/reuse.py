@@ -118,7 +118,7 @@ class MeasureAwareReuse(BaseEstimator):
         self.check_parameters()
         fitted = all_or_none(self, ("log_threshold_", "threshold_", "reused_", "reuse_share_"))
         require(fitted, "A threshold is missing.")
-        require(self.log_threshold_ < np.inf and np.isfinite(self.threshold_), "A threshold is no number.")
+        require(self.log_threshold_ < np.inf and np.isfinite(self.threshold_), "A threshold is not a number.")
         by_row = _check_measure(self.measure).kind == "row"
         require((self.reused_ is None) == by_row, "Labels are reused, or rows, not both.")
         if self.reused_ is not None:
@@ -127,7 +127,7 @@ class MeasureAwareReuse(BaseEstimator):
     def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
         """Check what came from a file against its layer, and return the widths of the blocks."""
         require(hasattr(getattr(self, "augment_", None), "check_layer"), "An augmenter is missing.")
-        require(not isinstance(self.augment_, MeasureAwareReuse), "An augmenter is none.")
+        require(not isinstance(self.augment_, MeasureAwareReuse), "An augmenter is not valid.")
         return self.augment_.check_layer(forests, n_slots, n_columns, n_labels)
 
     def check_parameters(self) -> None:

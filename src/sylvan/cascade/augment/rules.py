@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 
 from sylvan.cascade.augment.mining import Itemsets
 from sylvan.cascade.contracts import Column
+from sylvan.cascade.sharing import share_out
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
 from sylvan.kernels.regions import ask_regions, count_rows
@@ -201,18 +202,38 @@ def _digits(number: float) -> str:
 
 
 def distribution(counts: np.ndarray) -> np.ndarray:
-    """Return counts (n_rules, n_labels) as shares of each rule's sum; zeros for a rule without any."""
-    total = counts.sum(axis=1, keepdims=True)
+    """Return counts (..., n_labels) as shares of each rule's sum; zeros for a rule without any."""
+    total = counts.sum(axis=-1, keepdims=True)
     return np.divide(counts, total, out=np.zeros(counts.shape), where=total > 0)
 
 
-def crossfitted(here: np.ndarray, labels: np.ndarray, used: np.ndarray, n_folds: int, random: Any) -> np.ndarray:
-    """Return (n, n_rules, n_labels), rows' label distributions from other folds; `here` says who is in a region."""
-    out = np.repeat(distribution(here.T @ labels)[None], len(labels), axis=0)
-    rows = np.flatnonzero(used)
-    for train, held in KFold(min(n_folds, len(rows)), shuffle=True, random_state=random).split(rows):
-        out[rows[held]] = distribution(here[rows[train]].T @ labels[rows[train]])
-    return out
+@stored("OtherFolds")
+class OtherFolds(NamedTuple):
+    """What rules say of labels in the training rows that are not in a row's fold."""
+
+    fold: np.ndarray  # (n,) of each row, 0 if it is in none
+    counts: np.ndarray  # (1 + n_folds, n_rules, n_labels) of the rows that are not in the fold
+
+    @classmethod
+    def of(cls, here: np.ndarray, labels: np.ndarray, used: np.ndarray, n_folds: int, random: Any) -> "OtherFolds":
+        """Cut the used rows into folds; `here` says who is in a region."""
+        rows, fold, counts = np.flatnonzero(used), np.zeros(len(labels), np.int64), [here.T @ labels]
+        for train, held in KFold(min(n_folds, len(rows)), shuffle=True, random_state=random).split(rows):
+            fold[rows[held]] = len(counts)
+            counts.append(here[rows[train]].T @ labels[rows[train]])
+        return cls(fold, np.stack(counts).astype(np.int32))
+
+    def distributions(self, rows: np.ndarray) -> np.ndarray:
+        """Return the label distributions that training rows get, (n, n_rules, n_labels)."""
+        return distribution(self.counts)[self.fold[rows]]
+
+    def without_rows(self) -> "OtherFolds":
+        """Return it as a predictor's file has it: who was in which fold is nobody else's business."""
+        return self._replace(fold=np.empty(0, np.int64))
+
+    def _check_stored(self) -> None:
+        check_array("counts", self.counts, np.int32, (None, None, None), 0)
+        check_array("fold", self.fold, np.int64, (None,), 0, len(self.counts) - 1)
 
 
 def find_components(inside: np.ndarray, shares: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -249,8 +270,6 @@ def back_project(
     """Hand the relevance of components, (n, components), on to the rules that they are sums of, (n, n_rules)."""
     parts = (inside * np.linalg.norm(shares, axis=1) - mean)[:, :, None] * turn  # of each rule in each component
     size = np.abs(parts)
-    total, travelled = parts.sum(axis=1, keepdims=True), size.sum(axis=1, keepdims=True)
-    alike = np.full_like(parts, 1.0 / parts.shape[1])
-    known = np.where(travelled > 0, travelled, 1.0)
-    handed = (np.sign(total) * parts + (1.0 - np.abs(total) / known) * size) / known
-    return np.einsum("nkc,nc->nk", np.where(travelled > 0, handed, alike), relevance)
+    signed, plain, lost = share_out(relevance, parts.sum(axis=1), size.sum(axis=1))
+    handed = np.einsum("nkc,nc->nk", parts, signed) + np.einsum("nkc,nc->nk", size, plain)
+    return handed + lost.sum(axis=1, keepdims=True) / parts.shape[1]

@@ -51,12 +51,15 @@ class OutputSpace(BaseEstimator):
 
     def transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the probabilities of new rows."""
-        return list(view.probas)
+        return list(view.probas) if view.rows is None else self.fit_transform(view)
 
     def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
-        """Hand relevance on to the forests' probabilities."""
+        """Hand relevance on to the forests' probabilities, or to all their trees, if these made the block."""
         for slot, own in enumerate(relevance):
-            handover.to_answers(slot, own)
+            if self.in_sample and handover.rows is not None:
+                handover.along_paths(slot, None, own)
+            else:
+                handover.to_answers(slot, own)
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
         """Return the names of the labels."""
@@ -130,7 +133,7 @@ class Union(BaseEstimator):
             if isinstance(part, type):
                 raise TypeError(f"A part of Union is the class {part.__name__}: write {part.__name__}().")
             if not hasattr(part, "fit_transform"):
-                raise TypeError(f"A part of Union is no augmenter: {part!r}.")
+                raise TypeError(f"A part of Union is not an augmenter: {part!r}.")
             if isinstance(part, Refiner):
                 name = type(part).__name__
                 raise ValueError(f"{name} cannot be inside a Union: write {name}(augment=Union([...])) instead.")

@@ -43,7 +43,7 @@ class _Slot(NamedTuple):
     share: float  # nodes with more than this share of their tree's rows are left out
 
     def _check_stored(self) -> None:
-        require(self.leaves.dtype in (np.uint16, np.uint32) and self.leaves.ndim == 2, "Leaves are no numbers.")
+        require(self.leaves.dtype in (np.uint16, np.uint32) and self.leaves.ndim == 2, "Leaves are not numbers.")
         n, width = check_array("dual", self.dual, np.int32, (self.leaves.shape[1], None), contiguous=True).shape
         check_array("scale", self.scale, float, (width,), 0.0, _MOST_SCALE)
         check_array("offset", self.offset, float, (width,), -(2.0**63), 2.0**63)

@@ -2,9 +2,7 @@
 
 An answer is its forest's base rate and what each step of the paths adds to it. Answers that are asked for themselves
 are handed down step by step. What another layer made of an answer, its *relevance*, is shared out among the steps that
-made the answer differ from its base rate: with S the sum of all steps and A that of their sizes, a step d gets
-(sign(S) d + (1 - |S| / A) |d|) / A of it. So steps share by their sign as far as they agree, and by their size as far
-as they cancel out; and none gets more than twice its share of A.
+made the answer differ from its base rate (`share_out`).
 """
 
 from collections.abc import Callable, Iterator
@@ -13,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sylvan.cascade.contracts import Tables
+from sylvan.cascade.sharing import share_out
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels import predict
 from sylvan.kernels.reasons import add_votes, hand_down, measure_paths, spell_out, sum_up
 
 _NUMBERS = 1 << 21  # in the table of a tree's values
-_NOTHING = 1e-13  # answers that move by less have not moved but by rounding
 
 
 class Vote(NamedTuple):
@@ -131,23 +129,20 @@ class Walk:
         step = max(1, _NUMBERS // most)
         for columns in (used[i : i + step] for i in range(0, len(used), step)):
             mine, others = np.ascontiguousarray(asked[:, columns]), np.ascontiguousarray(relevance[:, columns])
-            signed, plain, lost = mine, np.zeros_like(mine), 0.0
+            signed, plain = mine, np.zeros_like(mine)
             if others.any():
                 moved, travelled = np.zeros_like(mine), np.zeros_like(mine)
                 for (parent, _, first, last), place, (leaf, weight, *tree) in self._trees(columns):
                     measure_paths(place, leaf, weight, parent, first, last, *tree, others, moved, travelled)
-                still = travelled < _NOTHING
-                lost = np.where(still, others, 0.0).sum(axis=1)
-                each = np.where(still, 0.0, others / np.where(still, 1.0, travelled))
-                signed = mine + each * np.sign(moved)
-                plain = each * (1.0 - np.abs(moved) / np.where(still, 1.0, travelled))
+                signed, plain, lost = share_out(others, moved, travelled)
+                signed += mine
+                left += lost.sum(axis=1)
             for (parent, feature, first, last), place, one in self._trees(columns):
                 leaf, weight, *tree = one
                 hand_down(place, leaf, weight, parent, feature, first, last, *tree, signed, plain, column, out)
                 there, below = place >= 0, one.below
                 root = below[-1, :-1] / below[-1, -1]
                 left[there] += weight[place[there]] * (mine[there] @ root)
-            left += lost
         return left
 
 

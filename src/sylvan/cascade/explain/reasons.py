@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import some
 from sylvan._validation import check_integer
-from sylvan.cascade.contracts import parts_of
 from sylvan.cascade.explain.similar import Neighbours, Similar
 from sylvan.cascade.explain.trace import Trace
+from sylvan.cascade.layer import Layer
 from sylvan.labels.lists import row_names
 from sylvan.labels.reasons import Reason
 
@@ -28,8 +28,8 @@ _SAME = 1e-6  # what rounding may change in a probability
 class Reasons:
     """Reasons for some cells, made by `explain_cells`.
 
-    The forests' answer about a cell is their base rate, what they would say without asking for anything, and what each
-    feature adds to it: `output = base + contributions + rest`. Forests say how probable it is that a label was recorded
+    The forests' answer about a cell is their base rate, what they would say of any row, and what each feature of this
+    row adds to it: `output = base + contributions + rest`. Forests say how probable it is that a label was recorded
     (that it is present, if they leave unknown cells out). `on_present` has the same contributions on the scale of
     P(present), all of a cell multiplied by one number, so that they add up to `present - base_present`.
 
@@ -41,8 +41,9 @@ class Reasons:
     contribution : (m, k) what they add, before calibration
     value : (m, k) the row's values of them
     rest : (m,) what all other features add
-    base, output : (m,) what the forests would say without asking, and what they say
-    base_present, present : (m,) the same as P(present); of rows of the fit, given that the label was not recorded
+    base, output : (m,) what the forests would say of any row, and what they say of this one
+    base_present, present : (m,) the same as P(present); of rows of the fit, given that the label was not recorded. Of
+        classes, P(class): `present` is that of `predict_proba`, or of `oos_proba_`, unless positives may be missing
     similar : for each cell, similar rows of the fit that have its label recorded, (name, share); None: not asked
 
     Examples
@@ -106,15 +107,7 @@ class Reasons:
 
     def similar_texts(self) -> list[str]:
         """Return a line for each cell: `song 3 (31 %); song 9 (28 %)`, with the share of trees that agree."""
-        return [
-            "; ".join(f"{row} ({share:.0%})".replace("%", " %") for row, share in rows) for rows in self.similar or []
-        ]
-
-    def to_frame(self, k: int = 3) -> pd.DataFrame:
-        """Return a table with a line for each cell and reason: row, label, feature, value, level, contribution."""
-        cells = zip(self.row, self.label, self.top(k))
-        lines = [(row, label, *reason) for row, label, reasons in cells for reason in reasons]
-        return pd.DataFrame(lines, columns=["row", "label", *Reason._fields])
+        return ["; ".join(map(str, rows)) for rows in self.similar or []]
 
 
 class CellReasons:
@@ -170,36 +163,54 @@ class CellReasons:
         m = len(row)
         feature, contribution = np.empty((m, keep), np.int64), np.empty((m, keep))
         value, rest, base, output = np.empty((m, keep)), np.empty(m), np.empty(m), np.empty(m)
+        total = np.ones(m)  # of the row's classes, which share 1
         neighbours = source.neighbours(self) if similar and m else None
         near: list[list[Similar]] = [[] for _ in range(m)]
-        for cells, there, known in source.blocks(self, row):
+        for cells, there, judge in source.blocks(self, row):
             at = np.searchsorted(there, row[cells])
             shown = source.dense(there)
-            trace = Trace(self.layers_, shown, known, self.scanning_)
+            known = there if judge.of_fit else None
+            trace = Trace(judge.layers, shown, known, self.scanning_, judge.apart)
             added, base[cells] = trace.explain(at, label[cells], self.average_layers)
-            output[cells] = trace.output(self.average_layers)[at, label[cells]]
+            said = trace.output(self.average_layers)
+            output[cells] = said[at, label[cells]]
+            if self.decider_.form.has_many_classes:
+                total[cells] = self.decider_.present(said).sum(axis=1)[at]
             order = np.argsort(-np.abs(added), axis=1, kind="stable")[:, :keep]
             feature[cells] = order
             contribution[cells] = np.take_along_axis(added, order, axis=1)
             value[cells] = shown[at[:, None], order]
             rest[cells] = added.sum(axis=1) - contribution[cells].sum(axis=1)
             if neighbours is not None:
-                found = neighbours.of(trace.seen, known, at, label[cells], source.findings.recorded, similar)
+                own = None if source.is_new else there
+                found = neighbours.of(trace.seen, known, own, at, label[cells], source.findings.recorded, similar)
                 for cell, rows_of_cell in zip(cells, found):
                     near[cell] = rows_of_cell
         if source.findings is not None and not source.is_new:
-            source.check_same(self, row, label, output)
-        to_present = source.scale(self, row, label)
+            source.check_same(row, label, output)
+        to_present = source.scale(self, label, total)
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         base_present, present, slope = _on_present(to_present, base, output)
         named = None
         if similar:
-            named = [[Similar(source.findings.rows[s.row], s.share) for s in line] for line in near]
+            known = source.findings.rows
+            named = [[s._replace(row=known[[s.row]].tolist()[0]) for s in line] for line in near]  # plain values
         return Reasons(
             source.names[row], pd.Index(self.decider_.form.label_names, dtype=object, tupleize_cols=False)[label],
             [str(name) for name in names], feature, contribution, value, rest, base, output, base_present, present,
             slope, named, None if source.findings is None or source.findings.X is None else Levels(source.findings.X),
         )  # fmt: skip
+
+
+class _Judge(NamedTuple):
+    """The layers that judge rows: new ones, or rows of the fit (`of_fit`), out of sample.
+
+    `apart`: the layers were grown without these rows.
+    """
+
+    layers: Sequence[Layer]
+    of_fit: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -234,24 +245,31 @@ class _Source:
         some_rows = some_rows.toarray() if sparse.issparse(some_rows) else some_rows
         return np.ascontiguousarray(some_rows)
 
-    def blocks(self, model: Any, row: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-        """Give cells, their rows, and the rows' numbers in the fit (None: they are judged as new ones)."""
+    def judges(self, model: Any, row: np.ndarray) -> Iterator[tuple[np.ndarray, _Judge]]:
+        """Give numbers of cells, and who judges their rows: each cell once."""
+        if self.is_new:
+            yield np.arange(len(row)), _Judge(model.layers_)
+            return
+        used = np.ones(len(row), bool) if self.findings.used is None else self.findings.used[row]
+        yield np.flatnonzero(~used), _Judge(model.layers_)  # rows of weight 0 are judged as new ones
+        if self.findings.apart is None:
+            yield np.flatnonzero(used), _Judge(model.layers_, of_fit=True)
+            return
+        for number, layers in enumerate(self.findings.apart.cascades):
+            yield np.flatnonzero(self.findings.apart.fold[row] == number), _Judge(layers, of_fit=True, apart=True)
+
+    def blocks(self, model: Any, row: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, _Judge]]:
+        """Give numbers of cells, their rows, and who judges these."""
         n_trees = sum(f.trees_.n_trees for layer in model.layers_ for f in layer.judges if hasattr(f, "trees_"))
         scanned = 0 if model.scanning_ is None else model.scanning_.n_features_out_
         width = max(sum(layer.widths) for layer in model.layers_) + self.X.shape[1] + scanned
         numbers = n_trees + 6 * width  # of each cell
-        groups: list[tuple[np.ndarray, bool]] = [(np.ones(len(row), bool), self.is_new)]
-        if not self.is_new and self.findings.used is not None:  # rows of weight 0 are judged as new ones
-            used = self.findings.used[row]
-            groups = [(used, False), (~used, True)]
-        for mine, as_new in groups:
-            cells = np.flatnonzero(mine)
-            cells = cells[np.argsort(row[cells], kind="stable")]
+        for mine, judge in self.judges(model, row):
+            cells = mine[np.argsort(row[mine], kind="stable")]
             step = max(1, _BLOCK_NUMBERS // numbers)
             for first in range(0, len(cells), step):
                 here = cells[first : first + step]
-                there = np.unique(row[here])
-                yield here, there, None if as_new else there
+                yield here, np.unique(row[here]), judge
 
     def neighbours(self, model: Any) -> Neighbours:
         """Return who finds similar rows of the fit."""
@@ -265,20 +283,17 @@ class _Source:
 
         return Neighbours(model.layers_, fitted, self.findings.X.shape[0])
 
-    def check_same(self, model: Any, row: np.ndarray, label: np.ndarray, output: np.ndarray) -> None:
+    def check_same(self, row: np.ndarray, label: np.ndarray, output: np.ndarray) -> None:
         """Refuse rows that are not those of the fit any more: the forests say something else of them than they did."""
-        parts = [part for layer in model.layers_ if layer.augment is not None for part in parts_of(layer.augment)]
-        differ = any(getattr(part, "in_sample", False) or getattr(part, "crossfit", None) for part in parts)
-        if model.score_folds is None and not differ and len(row):
-            away = np.abs(self.findings.proba[row, label] - output)
-            if away.max() > _SAME:
-                raise ValueError(
-                    f"Row {self.names[row[int(away.argmax())]]!r} is not what it was when the model was fitted: the "
-                    "table has been changed since. Fit again, or pass a copy of it as X, for rows that are new."
-                )
+        away = np.abs(self.findings.proba[row, label] - output)
+        if away.max(initial=0.0) > _SAME:
+            raise ValueError(
+                f"Row {self.names[row[int(away.argmax())]]!r} is not what it was when the model was fitted: the "
+                "table has been changed since. Fit again, or pass a copy of it as X, for rows that are new."
+            )
 
-    def scale(self, model: Any, row: np.ndarray, label: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return a function from what forests say of the cells, (m,), to P(present)."""
+    def scale(self, model: Any, label: np.ndarray, total: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return a function from what forests say of the cells, (m,), to P(present), of which rows have `total`."""
         decider, findings = model.decider_, self.findings
         n_labels = decider.form.n_labels
         missing = not self.is_new and findings.state.candidates.any()
@@ -301,7 +316,7 @@ class _Source:
                 else:
                     table = 1.0 - (1.0 - np.clip(table, 0.0, 1.0)) ** power
                 out[part] = (table if recalibration is None else recalibration.transform(table))[at]
-            return out
+            return np.divide(out, total, out=np.full(len(out), 1.0 / n_labels), where=total > 0)
 
         return present
 

@@ -27,6 +27,9 @@ class Similar(NamedTuple):
     row: Any
     share: float
 
+    def __str__(self) -> str:
+        return f"{self.row} ({100 * self.share:.0f} %)"
+
 
 def first_kept(layers: Sequence[Layer]) -> int:
     """Return which layer is asked who is similar: the first that keeps its forests, layer 1 if it does."""
@@ -89,6 +92,7 @@ class Neighbours:
         self,
         X: np.ndarray,
         rows: np.ndarray | None,
+        own: np.ndarray | None,
         cell_row: np.ndarray,
         label: np.ndarray,
         recorded: np.ndarray,
@@ -96,7 +100,8 @@ class Neighbours:
     ) -> list[list[Similar]]:
         """Return for each cell the k rows most similar to its row, among those that have its label recorded.
 
-        Rows without a shared leaf are not similar. Parameters are as of `Trace`; `recorded` is of the fit's rows.
+        Rows without a shared leaf are not similar. Parameters are as of `Trace`; `recorded` is of the fit's rows. `own`
+        are the numbers of X's rows among these, since no row is similar to itself; None: they are others.
         """
         found: list[list[Similar]] = [[] for _ in cell_row]
         leaves = self._leaves(X, rows)
@@ -117,8 +122,8 @@ class Neighbours:
             for cell in np.flatnonzero((cell_row >= first) & (cell_row < part.stop)):
                 row, j = cell_row[cell], label[cell]
                 score = np.where(recorded[has_label, j], shared[row - first], 0.0)
-                if rows is not None and asked[rows[row]] >= 0:
-                    score[asked[rows[row]]] = 0.0
+                if own is not None and asked[own[row]] >= 0:
+                    score[asked[own[row]]] = 0.0
                 best = np.argsort(-score, kind="stable")[:k]
                 shares = score[best] / max(total[row], 1.0)
                 found[cell] = [Similar(int(has_label[i]), float(s)) for i, s in zip(best, shares) if s > 0]

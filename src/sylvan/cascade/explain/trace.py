@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sylvan.cascade.contracts import Handover, Tables
-from sylvan.cascade.explain.paths import Jury, Walk, hear
+from sylvan.cascade.explain.paths import Jury, Walk, hear, label_tables
 from sylvan.cascade.layer import Layer, pick_columns, side_by_side
 from sylvan.labels.state import mean_of
 
@@ -19,22 +19,18 @@ class Passage:
 
     def __init__(self, layer: Layer, blocks: list[np.ndarray], X: np.ndarray, rows: Any, before: Any) -> None:
         self.layer, self.blocks, self.X, self.rows = layer, blocks, layer.own(X), rows
-        self.judges = self._hear(layer.judges, layer.judge_visible)
-        same = layer.judges is layer.forests
-        self.forests = self.judges if same else self._hear(layer.forests, layer.visible)
-        self.reused, self.probas = None, None
-        if self.judges:
-            n_labels = layer.judges[0].trees_.n_labels
-            said = self.probas = np.stack([jury.proba(n_labels) for jury in self.judges])
-            if layer.refiner is not None:
-                if not hasattr(layer.refiner, "reused_cells"):
-                    raise TypeError(f"{type(layer.refiner).__name__} does not say what it reuses: it has no reasons.")
-                self.reused = layer.refiner.reused_cells(said, before)
-                self.probas = layer.refiner.refine(said, before)
-            if not same:
-                self.made_of = np.stack([jury.proba(n_labels) for jury in self.forests])
-            else:
-                self.made_of = self.probas
+        self.judges = self.forests = self._hear(layer.judges, layer.judge_visible)
+        n_labels = layer.judges[0].trees_.n_labels if layer.judges else 0
+        self.reused, said = None, _said(self.judges, n_labels)
+        self.probas = self.made_of = said
+        if layer.refiner is not None:
+            if not hasattr(layer.refiner, "reused_cells"):
+                raise TypeError(f"{type(layer.refiner).__name__} does not say what it reuses: it has no reasons.")
+            self.reused = layer.refiner.reused_cells(said, before)
+            self.probas = self.made_of = layer.refiner.refine(said, before)
+        if layer.judges is not layer.forests:  # others predict than make features
+            self.forests = self._hear(layer.forests, layer.visible)
+            self.made_of = _said(self.forests, n_labels)
 
     def _hear(self, forests: Sequence[Any], visible: Sequence[Sequence[int]]) -> list[Jury]:
         inputs = (side_by_side(self.blocks, seen, self.X) for seen in visible)
@@ -43,13 +39,18 @@ class Passage:
     def make_blocks(self) -> list[np.ndarray]:
         """Return the features of the rows for the next layer."""
         layer = self.layer
-        made = layer.augment.transform(layer.view(self.blocks, self.X, getattr(self, "made_of", None)))
+        made = layer.augment.transform(layer.view(self.blocks, self.X, self.made_of)._replace(rows=self.rows))
         self.widths = [block.shape[1] for block in made]
         return [*self.blocks, *made] if layer.cumulative else list(made)
 
     def columns_of(self, visible: Sequence[int]) -> np.ndarray:
         """Return where the columns that a forest sees stand in all blocks followed by X."""
         return self.layer.columns_seen(visible, self.X.shape[1])
+
+
+def _said(juries: Sequence[Jury], n_labels: int) -> Any:
+    """Return what each forest says, (n_forests, n, n_labels); None if no forest was kept."""
+    return np.stack([jury.proba(n_labels) for jury in juries]) if juries else None
 
 
 class Trace(Handover):
@@ -61,28 +62,31 @@ class Trace(Handover):
     X : (n, n_features), rows
     rows : their numbers among the training rows, or None
     scanning : the cascade's fitted scanning, or None
+    apart : whether the layers have never seen the rows, though `scanning` has: they are new to the layers
 
     Attributes
     ----------
     seen : X as the first layer sees it
     """
 
-    def __init__(self, layers: Sequence[Layer], X: np.ndarray, rows: np.ndarray | None, scanning: Any = None) -> None:
-        self.X, self.rows, self.scanning = X, rows, scanning
+    def __init__(
+        self, layers: Sequence[Layer], X: np.ndarray, rows: np.ndarray | None, scanning: Any = None, apart: bool = False
+    ) -> None:
+        self.X, self.scanned, self.scanning = X, rows, scanning
         if scanning is not None:
             X = np.asarray(scanning.transform(X) if rows is None else scanning.transform_held(X, rows))
-        self.seen = X
+        self.seen, self.rows = X, None if apart else rows
         self.passages: list[Passage] = []
         blocks: list[np.ndarray] = []
         before = None
         for layer in layers:
-            passage = Passage(layer, blocks, X, rows, before)
+            passage = Passage(layer, blocks, X, self.rows, before)
             before = passage.probas
             self.passages.append(passage)
             if layer is not layers[-1]:
                 blocks = passage.make_blocks()
         self.n_columns = X.shape[1]
-        self.n_labels = self.passages[-1].probas.shape[2]  # type: ignore[union-attr]
+        self.n_labels = self.passages[-1].probas.shape[2]
 
     def output(self, average: bool) -> np.ndarray:
         """Return what the cascade says of the rows, before calibration, (n, n_labels)."""
@@ -121,7 +125,7 @@ class Trace(Handover):
                 self._part(at, np.split(self._out[:, :n_made], np.cumsum(passage.layer.widths)[:-1], axis=1), of_blocks)
         if self.scanning is None:
             return contributions, self.base
-        pixels, left = self.scanning.hand_on(self.X, contributions, cell_row, self.rows)
+        pixels, left = self.scanning.hand_on(self.X, contributions, cell_row, self.scanned)
         return pixels, self.base + left
 
     def _part(self, at: int, blocks: list[np.ndarray], of_blocks: list[Any]) -> None:
@@ -178,12 +182,12 @@ class Trace(Handover):
         for at, column in enumerate(columns):
             self._out[:, column] += relevance[:, at]
 
-    def along_paths(self, slot: int, tables_of: Callable[[Any], Tables], relevance: np.ndarray) -> None:
-        """Hand relevance on along the paths through all trees of a forest, whose leaves have other values."""
+    def along_paths(self, slot: int, tables_of: Callable[[Any], Tables] | None, relevance: np.ndarray) -> None:
+        """Hand relevance on along the paths through all trees of a forest, whose leaves may have other values."""
         passage = self.passages[self._at]
         layer = passage.layer
         X = side_by_side(passage.blocks, layer.visible[slot], passage.X)
-        walk = Walk(hear(layer.forests[slot], X, None), self.cell_row, tables_of)
+        walk = Walk(hear(layer.forests[slot], X, None), self.cell_row, tables_of or label_tables)
         seen = passage.columns_of(layer.visible[slot])
         self.base += walk.hand_down(np.zeros_like(relevance), relevance, seen, self._out)
 
