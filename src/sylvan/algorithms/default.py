@@ -15,7 +15,7 @@ from sylvan.labels.frequency import BinormalFrequency, KnownFrequency
 from sylvan.labels.impute import KeepLabels
 
 
-@recipe
+@recipe()
 def auto(
     n_trees: int = 30, *, max_layers: int = 3, min_samples_leaf: Any = (3, 5), n_folds: int = 5, frequency: Any = None,
     decision_threshold: Any = "learned", scoring: Any = None, n_jobs: int | None = None, random_state: Any = None,

@@ -1,11 +1,12 @@
 """Recipes for labels or classes that are taken as they are: nothing is imputed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 from sylvan._validation import check_choice, check_integer
-from sylvan.algorithms.parts import cascade, folds, paired, recipe
+from sylvan.algorithms.parts import COUNTED, EMBEDDED, EMBEDDED_RUNS, cascade, folds, half_samples, paired, recipe
 from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
@@ -14,70 +15,108 @@ from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, 
 from sylvan.io import stored
 
 
-@recipe
+@recipe(paper=COUNTED, code=COUNTED)
 def rf_et(
-    n_trees: int = 150, *, max_layers: int = 1, min_samples_leaf: Any = 5, constant_features: str = "skip",
-    scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
+    n_trees: int = 150, *, as_published: Any = False, max_layers: int = 1, min_samples_leaf: Any = 5,
+    constant_features: str = "skip", scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None,
+    verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
-    """The plain pair of forests: one layer of RF + ET, the baseline of the CaFE paper ([3]_ of `sylvan.algorithms`).
+    """The plain pair of forests: one layer of RF + ET, the baseline of the CaFE paper.
 
     Parameters
     ----------
     max_layers : int, default=1
         Has no effect: there is one layer. (Every algorithm takes it.)
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`. As published, forests draw features as scikit-learn's do, which also draw
+    those that are constant in a node.
     """
     return paired(locals(), length=FixedLength(1), crossover=False)
 
 
-@recipe
+_KINDS = (RandomForest, RandomForest, CompletelyRandomForest, CompletelyRandomForest)
+
+
+@recipe(
+    paper={
+        "forests": lambda given: [
+            kind(given["n_trees"], constant_features="count", out_of_sample=folds(given["n_folds"])) for kind in _KINDS
+        ],
+    },
+    code={
+        "n_trees": 150, "max_layers": 11, "augment": lambda given: OutputSpace(in_sample=True),
+        "forests": lambda given: half_samples({"min_samples_leaf": 5, "constant_features": "count"} | given),
+    },
+)  # fmt: skip
 def gcforest(
-    n_trees: int = 500, *, max_layers: int = 20, n_folds: int = 3, scanning: Any = None, scoring: Any = None,
-    n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
+    n_trees: int = 500, *, as_published: Any = False, max_layers: int = 20, n_folds: int = 3, scanning: Any = None,
+    scoring: Any = None, n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """gcForest: a cascade on class vectors that stops when its score drops.
 
-    Defaults are those of the figure of Deep forest [1]_ of `sylvan.algorithms`: two random forests and two completely
-    random ones, 3-fold class vectors. `forests=rf_et().forests` gives the variant that the CaFE paper compares with.
+    Two random forests and two completely random ones, 3-fold class vectors.
 
     Parameters
     ----------
     scanning : MultiGrainedScanning, tuple, int or None, default=None
         For images and sequences: layers see what forests say about windows. A tuple or int is the `shape` of
         `sylvan.cascade.scanning.MultiGrainedScanning`, which has more choices.
+
+    References
+    ----------
+    Deep forest [1]_ of `sylvan.algorithms`; forests as in its figure. As published, they draw features as
+    scikit-learn's do. "code" is the variant that the CaFE paper [3]_ ran: RF and ET of half samples, out-of-bag scores,
+    in-sample features, ten layers on top. Deviations that remain: layers are scored out of fold on all rows, not on a
+    fifth that was held out and learnt from afterwards; the first drop of the score ends the growth.
     """
-    kinds, scheme = (RandomForest, RandomForest, CompletelyRandomForest, CompletelyRandomForest), folds(n_folds)
+    scheme = folds(n_folds)
     return cascade(
         locals(),
-        forests=[kind(n_trees, out_of_sample=scheme) for kind in kinds],
+        forests=[kind(n_trees, out_of_sample=scheme) for kind in _KINDS],
         augment=OutputSpace(),
         length=ScoreDrop(),
         scanning=MultiGrainedScanning(scanning) if isinstance(scanning, (Integral, tuple, list)) else scanning,
     )
 
 
-@recipe
+@recipe(
+    paper=COUNTED | {"augment": lambda given: TreeEmbedding(given["n_components"], weighting="paper")},
+    code=COUNTED | {"separate_forests": True},
+)
 def cafe(
-    n_trees: int = 150, *, max_layers: int = 11, min_samples_leaf: Any = 5, constant_features: str = "skip",
-    n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None,
-    verbose: int = 0, **options: Any,
+    n_trees: int = 150, *, as_published: Any = False, max_layers: int = 11, min_samples_leaf: Any = 5,
+    constant_features: str = "skip", n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None,
+    random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE: a cascade on tree embeddings.
 
-    Each forest sees X and the tree embedding of the other forest of the layer before. From the CaFE paper [3]_ of
-    `sylvan.algorithms`; deviation: the best layer is that of the out-of-sample score, not of the training score.
+    Each forest sees X and the tree embedding of the other forest of the layer before.
+
+    References
+    ----------
+    CaFE paper [3]_ of `sylvan.algorithms`. As published, nodes are weighted by 1 / ln(s + 1) (Eq. 3), and forests draw
+    features as scikit-learn's do. The runs of its figures ("code") weigh nodes by 1 / (1 + ln s), and fit forests of
+    their own for features and for predictions. Deviation that remains: the best layer is that of the out-of-sample
+    score, not of the score on rows that the forests have seen, which is best for the deepest.
     """
     return paired(locals(), augment=TreeEmbedding(n_components), length=BestLayer())
 
 
-@recipe
+@recipe(paper=EMBEDDED, code=EMBEDDED_RUNS)
 def cafe_os(
-    n_trees: int = 150, *, max_layers: int = 11, min_samples_leaf: Any = 5, constant_features: str = "skip",
-    n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None,
-    verbose: int = 0, **options: Any,
+    n_trees: int = 150, *, as_published: Any = False, max_layers: int = 11, min_samples_leaf: Any = 5,
+    constant_features: str = "skip", n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None,
+    random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-OS: a cascade on tree embeddings and probabilities.
 
-    As `cafe`, and from the same paper, but each forest also sees the probabilities of the other of the layer before.
+    As `cafe`, but each forest also sees the probabilities of the other of the layer before.
+
+    References
+    ----------
+    As of `cafe`. As published, training rows have in-sample probabilities as features.
     """
     return paired(locals(), augment=Union([TreeEmbedding(n_components), OutputSpace()]), length=BestLayer())
 
@@ -94,6 +133,7 @@ class _MLDFForests:
     depth_step: int | None
     n_folds: int
     max_features: Any
+    constant_features: str = "skip"
 
     def _check_stored(self) -> None:
         check_integer("n_forests", self.n_forests, 1, 1000)
@@ -103,6 +143,7 @@ class _MLDFForests:
             "n_trees": max(self.n_trees, min(self.n_trees + self.n_trees_step * (number - 1), self.n_trees_max)),
             "max_depth": None if self.depth_step is None else self.depth_step * number,
             "max_features": self.max_features,
+            "constant_features": self.constant_features,
             "out_of_sample": KFold(self.n_folds),
         }
         pair = [RandomForest(**settings), ExtraTrees(**settings)]
@@ -114,12 +155,23 @@ class _MLDFForests:
         return {"": [depth, replace(self, max_features=0.3 if isinstance(self.max_features, str) else "sqrt")]}
 
 
-@recipe
+def _of_mldf(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that are about forests."""
+    names = ("n_forests", "n_trees", "n_trees_step", "n_trees_max", "depth_step", "n_folds", "max_features")
+    return {name: given[name] for name in names}
+
+
+@recipe(
+    paper={
+        "tol": 0.0, "reuse_mode": "batch",
+        "forests": lambda given: _MLDFForests(**_of_mldf(given), constant_features="count"),
+    }
+)  # fmt: skip
 def mldf(
-    measure: Any = "hamming_loss", *, n_forests: int = 2, n_trees: int = 40, n_trees_step: int = 20,
-    n_trees_max: int = 100, depth_step: int | None = 3, max_layers: int = 20, n_folds: int = 5, patience: int = 3,
-    tol: float = 1e-4, max_features: Any = "sqrt", reuse_mode: str = "train", n_jobs: int | None = None,
-    random_state: Any = None, verbose: int = 0, **options: Any,
+    measure: Any = "hamming_loss", *, as_published: Any = False, n_forests: int = 2, n_trees: int = 40,
+    n_trees_step: int = 20, n_trees_max: int = 100, depth_step: int | None = 3, max_layers: int = 20, n_folds: int = 5,
+    patience: int = 3, tol: float = 1e-4, max_features: Any = "sqrt", reuse_mode: str = "train",
+    n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """MLDF: a cascade that reuses the layer before where a measure says that the new layer is not to be trusted.
 
@@ -146,8 +198,10 @@ def mldf(
 
     References
     ----------
-    MLDF paper [4]_ of `sylvan.algorithms`. Deviations: `tol`, `reuse_mode`; rows without a positive label count as
-    scikit-learn counts them; layer 1's probabilities do reach layer 2 (in the released code they do not).
+    MLDF paper [4]_ of `sylvan.algorithms`. As published, any gain counts (`tol=0`), `reuse_mode` is "batch", and
+    forests draw features as scikit-learn's do. Deviations that remain: rows without a positive label count as
+    scikit-learn counts them; the folds of forests differ; and layer 1's probabilities do reach layer 2, which in the
+    code that the authors released they do not (so that "code" is not offered).
     """
     check_integer("n_forests", n_forests, 1)
     check_integer("n_trees_step", n_trees_step, 0)
@@ -158,17 +212,27 @@ def mldf(
     return cascade(
         locals(),
         scoring=measure,
-        forests=_MLDFForests(n_forests, n_trees, n_trees_step, n_trees_max, depth_step, n_folds, max_features),
+        forests=_MLDFForests(**_of_mldf(locals())),
         augment=MeasureAwareReuse(measure, reuse_mode=reuse_mode),
         length=Patience(patience, tol=tol),
     )
 
 
-@recipe
+@recipe(
+    paper={
+        "n_interactions": 30, "score_folds": None, "length": lambda given: FixedLength(),
+        "augment": lambda given: Interactions(
+            given["n_interactions"], threshold_rule="relax", labels="full", scale="none", min_support=1,
+            keep_forests=given["keep_forests"],
+        ),
+        "forests": lambda given: _of_imldf(given, constant_features="count"),
+    }
+)  # fmt: skip
 def imldf(
-    n_trees: int = 100, *, n_interactions: int = 10, max_layers: int = 10, n_forests: int = 4,
-    forest_kinds: str = "both", patience: int = 2, scoring: Any = "micro_auroc", score_folds: int | None = 3,
-    keep_forests: bool = False, n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
+    n_trees: int = 100, *, as_published: Any = False, n_interactions: int = 10, max_layers: int = 10,
+    n_forests: int = 4, forest_kinds: str = "both", patience: int = 2, scoring: Any = "micro_auroc",
+    score_folds: int | None = 3, keep_forests: bool = False, n_jobs: int | None = None, random_state: Any = None,
+    verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """iMLDF: a cascade on interactions, whose layers are rules that people can read.
 
@@ -191,10 +255,11 @@ def imldf(
 
     References
     ----------
-    iMLDF paper [5]_ of `sylvan.algorithms`. Deviations: extra trees are bootstrapped, so that out-of-bag probabilities
-    serve (K folds would store K models for each forest); the stop rule and `score_folds`; those of
-    `sylvan.cascade.augment.Interactions`, among them that label distributions are shown but not passed on. As
-    published: `imldf(augment=Interactions(30, threshold_rule="relax", labels="full", scale="none"))`.
+    iMLDF paper [5]_ of `sylvan.algorithms`. As published, all layers are grown and kept, each with 30 rules ("tens"),
+    thresholds are relaxed, distances are in the units of the features, label distributions are passed on, a rule needs
+    no support, and forests draw features as scikit-learn's do. Deviations that remain: extra trees are bootstrapped, so
+    that out-of-bag probabilities serve (K folds would store K models for each forest); where too few stable rules are
+    found, less deep intersections are tried, for with those of the paper there are next to none.
 
     Examples
     --------
@@ -211,16 +276,21 @@ def imldf(
     check_choice("forest_kinds", forest_kinds, ("both", "rf"))
     check_integer("n_forests", n_forests, 1)
     check_integer("patience", patience, 1)
-    if "augment" in options and (n_interactions != 10 or keep_forests):
+    if "augment" in options and not as_published and (n_interactions != 10 or keep_forests):
         raise ValueError(
             "n_interactions and keep_forests belong to the augmenter: write augment=Interactions(20, ...)."
         )
-    settings: dict[str, Any] = {"n_trees": n_trees, "bootstrap": True, "out_of_sample": OutOfBag()}
-    kinds = [RandomForest, RandomForest if forest_kinds == "rf" else ExtraTrees]
     return cascade(
         locals(),
-        forests=[kinds[slot % 2](**settings) for slot in range(n_forests)],
+        forests=_of_imldf(locals()),
         augment=Interactions(n_interactions, keep_forests=keep_forests),
         length=Patience(patience),
         score_folds=score_folds,
     )
+
+
+def _of_imldf(given: Mapping[str, Any], **more: Any) -> list[Any]:
+    """Return the forests of a layer."""
+    settings = {"n_trees": given["n_trees"], "bootstrap": True, "out_of_sample": OutOfBag()} | more
+    kinds = [RandomForest, RandomForest if given["forest_kinds"] == "rf" else ExtraTrees]
+    return [kinds[slot % 2](**settings) for slot in range(given["n_forests"])]

@@ -1,15 +1,25 @@
 """What recipes share: what they say of parameters, the forests of the CaFE paper, and how they become a cascade."""
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from sylvan._docs import documented
-from sylvan._validation import check_integer
+from sylvan._validation import check_choice, check_integer
+from sylvan.cascade.augment import OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
+
+T = TypeVar("T", bound=Callable[..., DeepForestClassifier])
+Settings = dict[str, Any]
 
 _SHARED = ("max_layers", "scoring", "n_jobs", "random_state", "verbose")
 _ENTRIES = {
     "n_trees": "int\n    Trees of each forest; of each of its folds, if it has folds.",
+    "as_published": """bool, "paper" or "code"
+    True, or "paper": with the settings of the paper; "code": with those of the runs that its figures come from. What
+    they are, and how they differ from the defaults, is said under References. Other arguments given here win.""",
     "max_layers": "int\n    Most layers to grow.",
     "min_samples_leaf": "int or float\n    Rows that each leaf must have; a float is a share of all rows.",
     "constant_features": """"skip" or "count"
@@ -45,7 +55,59 @@ _EXAMPLE = """
 True
 """
 
-recipe = documented(_ENTRIES, example=_EXAMPLE)
+# What `as_published` stands for: the forests of scikit-learn; with in-sample probabilities; with embeddings. The
+# authors of the CaFE paper ran forests of their own for features, imputing and predicting.
+COUNTED: Settings = {"constant_features": "count"}
+OUTPUT: Settings = COUNTED | {"augment": lambda given: OutputSpace(in_sample=True)}
+OUTPUT_RUNS: Settings = OUTPUT | {"separate_forests": True}
+EMBEDDED: Settings = COUNTED | {"augment": lambda given: _embedded(given, "paper")}
+EMBEDDED_RUNS: Settings = COUNTED | {"augment": lambda given: _embedded(given, "bounded"), "separate_forests": True}
+
+
+def _embedded(given: Settings, weighting: str) -> Union:
+    return Union([TreeEmbedding(given["n_components"], weighting=weighting), OutputSpace(in_sample=True)])
+
+
+def recipe(paper: Settings | None = None, code: Settings | None = None) -> Callable[[T], T]:
+    """Return a decorator for recipes: it completes their docstring, and lets `as_published` choose arguments.
+
+    Parameters
+    ----------
+    paper, code : arguments by name that stand for the published settings; None: there are none
+        A value that is a function makes the argument of all others. What the user gives by name wins.
+    """
+
+    def complete(function: T) -> T:
+        documented(_ENTRIES, example=_EXAMPLE)(function)
+        if paper is None:
+            return function
+        signature = inspect.signature(function)
+        parts = signature.parameters.items()
+        defaults = {name: each.default for name, each in parts if each.default is not each.empty}
+
+        @wraps(function)
+        def configured(*args: Any, **given: Any) -> DeepForestClassifier:
+            known = signature.bind(*args, **given).arguments
+            known |= known.pop("options", {})
+            settings = _settings(function.__name__, paper, code, known.get("as_published", False))
+            everything = defaults | settings | known
+            chosen = {name: value for name, value in settings.items() if name not in known}
+            made = {name: value(everything) if inspect.isfunction(value) else value for name, value in chosen.items()}
+            return function(**(known | made))
+
+        return cast(T, configured)
+
+    return complete
+
+
+def _settings(name: str, paper: Settings, code: Settings | None, wanted: Any) -> dict[str, Any]:
+    """Return the arguments that a value of `as_published` stands for."""
+    if wanted is False or wanted is True:
+        return dict(paper) if wanted else {}
+    check_choice("as_published", wanted, (False, True, "paper", "code"))
+    if wanted == "code" and code is None:
+        raise ValueError(f"No code was published with the paper of {name}: as_published=True has the paper's settings.")
+    return dict((paper if wanted == "paper" else code) or {})
 
 
 def cascade(given: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
@@ -56,10 +118,14 @@ def cascade(given: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
 
 def paired(given: dict[str, Any], **recipe: Any) -> DeepForestClassifier:
     """Return a cascade with crossover on the forests of the CaFE paper: RF and ET, half samples, out-of-bag."""
+    return cascade(given, **({"forests": half_samples(given), "crossover": True} | recipe))
+
+
+def half_samples(given: Settings) -> list[Any]:
+    """Return the forests of the CaFE paper: RF and ET, every tree on half as many draws as there are rows."""
     settings: dict[str, Any] = {"bootstrap": True, "max_samples": 0.5, "out_of_sample": OutOfBag()}
     settings |= {name: given[name] for name in ("n_trees", "min_samples_leaf", "constant_features")}
-    forests = [kind(**settings) for kind in (RandomForest, ExtraTrees)]
-    return cascade(given, **({"forests": forests, "crossover": True} | recipe))
+    return [kind(**settings) for kind in (RandomForest, ExtraTrees)]
 
 
 def folds(n_folds: int) -> KFold:
