@@ -3,6 +3,7 @@
 A real server in a process of its own, a real HTTP client, and findings of `rf_et` on made-up numbers.
 
     python benchmarks/review.py
+    python benchmarks/review.py --browser 60
     python benchmarks/review.py --rows 20000 --labels 50 --decisions 500 --values file
 
 Prints a table in Markdown: answer times of decisions, in a row ("typing") and with a pause in which what was decided is
@@ -12,6 +13,7 @@ counted anew ("counted"), of states for one label and one row, and the memory of
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,6 +107,8 @@ def measure(options):
                 timed("row", "GET", f"/api/state?by=probability&row={rng.integers(options.rows)}")
             while client.get("/api/state").json()["bar"]["counting"]:
                 time.sleep(0.2)
+        if options.browser:
+            times["key to next cell drawn"] = press_keys(told["url"], options.browser)
         server.stdin.write("\n")
         server.stdin.flush()
         memory_ = json.loads(server.stdout.readline())
@@ -121,6 +125,33 @@ def measure(options):
     print(f"\nStart of the page after the fit: {told['start']:.1f} s")
 
 
+_NEXT_CELL = """() => new Promise((done) => {
+  const cell = document.getElementById("cell"), before = cell.dataset.cell, began = performance.now();
+  new MutationObserver((changes, all) => {
+    if (!cell.dataset.cell || cell.dataset.cell === before) return;
+    all.disconnect();
+    requestAnimationFrame(() => setTimeout(() => done(performance.now() - began))); // after it was painted
+  }).observe(cell, { attributes: true });
+  document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "x", bubbles: true }));
+})"""
+
+
+def press_keys(url, number):
+    """Decide in headless Chromium; return how long it took from each key to the next cell."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(url)
+        times = []
+        for _ in range(number):
+            page.wait_for_selector("#cell[data-seen][aria-busy=false]")
+            times.append(page.evaluate(_NEXT_CELL))
+        browser.close()
+    return times
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000)
@@ -128,6 +159,7 @@ if __name__ == "__main__":
     parser.add_argument("--features", type=int, default=20)
     parser.add_argument("--decisions", type=int, default=200)
     parser.add_argument("--audit", type=int, default=100)
+    parser.add_argument("--browser", type=int, default=0, help="further decisions, by keys in Chromium")
     parser.add_argument("--values", choices=["memory", "file"], default="memory")
     parser.add_argument("--serve", dest="folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
