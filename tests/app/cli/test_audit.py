@@ -418,6 +418,8 @@ def chosen(n=4, confirmed=0, **more):
     [
         (chosen(), f"Of 4 new suggestions, 3 are expected to be right and 1 wrong{NOT_AUDITED}"),
         (chosen(1), f"Of 1 new suggestion, 1 is expected to be right and 0 wrong{NOT_AUDITED}"),
+        (chosen(audited=True), "Of 4 new suggestions, 3 are expected to be right and 1 wrong; audited cells have "
+                               "corrected these numbers, and promise nothing (--precision asks for a promise)."),
         (chosen(0), "Nothing is suggested."),
         (chosen(0, 2), "Written are 0 suggestions and 2 confirmed cells."),
         (chosen(note="80% sure.", certified=True),

@@ -99,6 +99,16 @@ def test_unknown_cells_that_nobody_confirmed_stay_unknown(tmp_path, as_array):
     assert "1.0" not in (tmp_path / "done.csv").read_text() or not as_array
 
 
+def test_a_few_answers_of_an_audit_promise_no_number(tmp_path):
+    session = session_of(tmp_path / "decisions.csv", audit=30)
+    decide_all(session, 5)
+    results_of(tmp_path / "out").write(session)
+    session.close()
+    text = (tmp_path / "out" / "certificate.txt").read_text()
+    assert "It is too early to count what was missing: 5 of 30 drawn cells are answered." in text
+    assert "labels were missing" not in text
+
+
 def test_all_decisions_are_in_one_file_that_reads_as_they_do(tmp_path):
     ben = session_of(tmp_path / "ben.csv", "ben", audit=0)
     decide_all(ben, 5)

@@ -7,6 +7,8 @@ import sylvan
 from sylvan._messages import many
 
 PRECISION = 0.8  # so much of what is written is expected to be right, if nothing else is asked for
+_NOT_AUDITED = "; that was not audited (see: sylvan audit)"
+_CORRECTED = "; audited cells have corrected these numbers, and promise nothing (--precision asks for a promise)"
 
 
 @dataclass
@@ -17,6 +19,7 @@ class Chosen:
     confirmed: Any  # DataFrame of row, label, probability
     note: str = ""  # what is promised of the suggested ones, if that is more than an expectation
     certified: bool = False
+    audited: bool = False  # whether cells that were drawn at random have corrected the probabilities
 
     @property
     def right(self) -> float:
@@ -30,8 +33,8 @@ class Chosen:
         parts = [self.note] if self.note else []
         if n:
             expected = f"{right:,} {'is' if right == 1 else 'are'} expected to be right and {n - right:,} wrong"
-            audited = "" if self.note else "; that was not audited (see: sylvan audit)"
-            parts.append(f"Of {many(n, 'new suggestion')}, {expected}{audited}.")
+            known = "" if self.note else _CORRECTED if self.audited else _NOT_AUDITED
+            parts.append(f"Of {many(n, 'new suggestion')}, {expected}{known}.")
         if len(self.confirmed):
             parts.append(f"Written are {many(n, 'suggestion')} and {many(len(self.confirmed), 'confirmed cell')}.")
         return " ".join(parts) or "Nothing is suggested."
@@ -69,4 +72,4 @@ def choose(model: Any, options: dict[str, Any]) -> Chosen:
         added = added[: sylvan.labels.certify.n_expected(added["probability"].to_numpy(), PRECISION)]
     if limits["max_per_label"] is not None:
         added = added[added.groupby("label").cumcount() < limits["max_per_label"]]
-    return Chosen(added, confirmed)
+    return Chosen(added, confirmed, audited=labels.decisions is not None and labels.audit().is_audited)

@@ -18,6 +18,7 @@ from sylvan.labels.suggestions import apply_suggestions
 from sylvan.pages.page import Page, Table, write_whole
 
 _LISTED = 300  # cells of the list that the page shows
+_FEWEST_ANSWERS = 20  # before them, the page says no number either
 Writer = Callable[[Path, pd.DataFrame], None]
 
 
@@ -67,6 +68,14 @@ class Results:
         total = audit.n_missing(session.confidence).loc["all labels"]
         right = round(float(found.cells["probability"][~found.cells["confirmed"]].sum()))
         whose = "counted from cells that were drawn at random" if audit.is_audited else "the model's word, not audited"
+        among = f", {many(n_confirmed, 'confirmed one')} included" if n_confirmed else ""
+        missing = (
+            f"About {many(round(total['missing']), 'label was', 'labels were')} missing{among}: between "
+            f"{total['low']:,.0f} and {total['high']:,.0f} with {session.confidence:.0%} confidence, {whose}."
+        )
+        planned, answered = session.progress.values()
+        if audit.is_audited and answered < min(_FEWEST_ANSWERS, planned):
+            missing = f"It is too early to count what was missing: {answered} of {planned} drawn cells are answered."
         said = [sum(audit.decisions.decision == value) for value in (1, -1, 0)]
         suggested = f"{many(n_suggested, 'suggested one')}, of which about {right:,} should be right"
         return [
@@ -75,9 +84,7 @@ class Results:
             f"{session.confidence:.0%} confidence.",
             f"{many(len(audit.decisions), 'cell is', 'cells are')} decided: {said[0]:,} confirmed, {said[1]:,} "
             f"rejected, {said[2]:,} unsure.",
-            f"About {many(round(total['missing']), 'label was', 'labels were')} missing, {n_confirmed:,} confirmed "
-            f"ones included: between {total['low']:,.0f} and {total['high']:,.0f} with {session.confidence:.0%} "
-            f"confidence, {whose}.",
+            missing,
             found.note,
             f"{self.completed} has {many(n_confirmed, 'confirmed cell')} and "
             f"{suggested if n_suggested else 'no suggested one'}. No rejected cell is in it.",

@@ -242,6 +242,11 @@ class Session:
         while len(self._current) > _REMEMBERED:
             self._current.popitem(last=False)
 
+    @property
+    def progress(self) -> dict[str, int]:
+        """How many cells were drawn, and how many of them are answered."""
+        return {"planned": len(self._planned), "answered": sum(cell in self.ledger.said for cell in self._planned)}
+
     def state(self, order: Order, notice: str | None = None) -> dict[str, Any]:
         """Return all that the page shows."""
         with self.lock:
@@ -251,11 +256,10 @@ class Session:
             ledger = self.ledger
             bar = {"decided": len(ledger.said)} | {word: ledger.counts[word] for word in DECISIONS} | self.count.bar
             bar |= {"precision": self.precision, "confidence": self.confidence, "counting": self._counter.busy}
-            answered = sum(each in ledger.said for each in self._planned)
             found = {
                 "title": self.title, "user": ledger.store.user, "file": ledger.store.path.name,
                 "n_rows": len(self.rows), "labels": list(map(text_of, self.labels)), "order": order._asdict(),
-                "phase": phase, "audit": {"planned": len(self._planned), "answered": answered}, "bar": bar,
+                "phase": phase, "audit": self.progress, "bar": bar,
                 "refit": dict(self.refit_state), "cell": shown,
                 "recent": [self._brief(each) for each in islice(reversed(ledger.mine), _RECENT)],
                 "finished": self.finished, "notice": notice or self.notice,

@@ -512,9 +512,15 @@ function drawValues(cell) {
 function drawReasons({ how, reasons, base, rest }) {
   $("why").hidden = how === "audited" || reasons?.length === 0;
   const all = [...(reasons ?? [])];
-  if (all.length && known(rest)) all.push({ name: "everything else", value: "", level: "", contribution: rest });
+  const end = all.reduce((sum, reason) => sum + reason.contribution, base + (rest ?? 0));
+  // Numbers as they are shown add up: what rounding leaves over is with everything else.
+  const rounded = (share) => Number((100 * share).toFixed(Math.abs(share) < 0.0095 ? 1 : 0));
+  const told = all.reduce((sum, reason) => sum + rounded(reason.contribution), 0);
+  const others = (Math.round(100 * end) - Math.round(100 * base) - told) / 100;
+  if (all.length && Math.abs(others) > 0.0005) {
+    all.push({ name: "everything else", value: "", level: "", contribution: others });
+  }
   const most = Math.max(...all.map((reason) => Math.abs(reason.contribution)), 0.01);
-  const end = all.reduce((sum, reason) => sum + reason.contribution, base);
   const way = known(base) ? `, from ${percent(base)} for any row to ${percent(end)} for this one` : "";
   const wait = "The reasons are being worked out; you need not wait for them.";
   $("why-note").textContent = reasons === null ? wait : `Percentage points${way}.`;
@@ -522,7 +528,7 @@ function drawReasons({ how, reasons, base, rest }) {
   $("reasons").replaceChildren(...all.map(({ name, value, level: word, contribution }) => {
     const side = contribution > 0 ? "for" : "against";
     const width = (98 * Math.abs(contribution)) / most;
-    const points = (100 * Math.abs(contribution)).toFixed(Math.abs(contribution) < 0.0095 ? 1 : 0);
+    const points = name === "everything else" ? Number((100 * Math.abs(contribution)).toFixed(1)) : Math.abs(rounded(contribution));
     const bar = svg("svg", { viewBox: "0 0 200 12", preserveAspectRatio: "none", "aria-hidden": "true" },
       svg("rect", { class: side, x: side === "for" ? 100 : 100 - width, width, y: 1, height: 10 }),
       svg("rect", { class: "axis", x: 99.5, width: 1, y: 0, height: 12 }));
