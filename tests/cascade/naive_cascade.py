@@ -139,17 +139,25 @@ class Embedding:
 
 
 class NaiveCascade:
-    def __init__(self, forests, choose, *, augment=None, impute=keep, crossover=False, max_layers=4, measure=auroc):
+    def __init__(
+        self, forests, choose, *, augment=None, impute=keep, crossover=False, cumulative=False, max_layers=4,
+        measure=auroc,
+    ):  # fmt: skip
         self.forests, self.choose, self.augment, self.impute = forests, choose, augment, impute
-        self.crossover, self.max_layers, self.measure = crossover, max_layers, measure
+        self.crossover, self.cumulative, self.max_layers, self.measure = crossover, cumulative, max_layers, measure
 
     def inputs(self, blocks, X):
-        """Each slot's columns: [blocks of the layer before, X], without its own block if there is crossover."""
+        """Each slot's columns: [blocks, X], without those that it made itself if there is crossover."""
         per_slot = []
         for slot in range(len(self.forests)):
-            seen = [block for source, block in enumerate(blocks) if not (self.crossover and source == slot)]
+            makers = [at % len(self.forests) for at in range(len(blocks))]
+            seen = [block for maker, block in zip(makers, blocks) if not (self.crossover and maker == slot)]
             per_slot.append(np.hstack([*seen, X]))
         return per_slot
+
+    def passed_on(self, blocks, new):
+        """Blocks for the next layer: those of this layer, after those of all before if they are cumulative."""
+        return [*blocks, *new] if self.cumulative else new
 
     def fit(self, X, Y0, random_state):
         layer_seeds = np.random.RandomState(random_state).randint(MAX_SEED, size=self.max_layers)
@@ -172,7 +180,8 @@ class NaiveCascade:
             self.scores.append(self.measure(Y0, self.oos[-1]))
             stop, self.n_layers = self.choose(self.scores, actives)
             augment = None if self.augment is None else self.augment()
-            blocks = [] if augment is None else augment.fit(fitted, inputs, probas, Y, int(seeds[3][0]))
+            new = [] if augment is None else augment.fit(fitted, inputs, probas, Y, int(seeds[3][0]))
+            blocks = self.passed_on(blocks, new)
             self.layers.append((fitted, augment))
         return self
 
@@ -183,5 +192,6 @@ class NaiveCascade:
             inputs = self.inputs(blocks, X)
             probas = [forest.predict_proba(columns) for forest, columns in zip(forests, inputs)]
             stages.append(sum(probas) / len(probas))
-            blocks = [] if augment is None else augment.transform(forests, inputs, probas)
+            new = [] if augment is None else augment.transform(forests, inputs, probas)
+            blocks = self.passed_on(blocks, new)
         return stages

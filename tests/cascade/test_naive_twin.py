@@ -7,6 +7,7 @@ from sklearn.datasets import make_classification
 from cascade import naive_cascade as naive
 from cascade.naive_cascade import Embedding, NaiveCascade, Probabilities, make_weak_labels
 from sylvan import cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, lcforest, rf_et, slcforest
+from sylvan.cascade.length import FixedLength
 from sylvan.labels.frequency import TIcE
 
 X, Y, Y_OBSERVED = make_weak_labels()
@@ -41,6 +42,11 @@ CASES = {
         lcforest(n_folds=2, **SMALL),
         naive.imputation_ends,
         {"impute": naive.complement(tice(), 0.4), "crossover": False},
+    ),
+    "lcforest, cumulative": lambda: (
+        lcforest(n_folds=2, cumulative=True, **SMALL),
+        naive.imputation_ends,
+        {"impute": naive.complement(tice(), 0.4), "crossover": False, "cumulative": True},
     ),
     "slcforest": lambda: (slcforest(**SMALL), naive.best_from(2), {"impute": naive.strict(0.5)}),
     "slcforest, p / c": lambda: (
@@ -94,6 +100,22 @@ def test_the_cases_grow_choose_and_stop_in_different_ways():
     assert any(kept < grown for kept, grown in lengths.values())
     assert any(kept >= 3 for kept, _ in lengths.values())
     assert min(grown for _, grown in lengths.values()) < 4
+
+
+@pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
+def test_lcforest_concatenates_as_its_algorithm_says():
+    """Alg. 2, line 16, of the LCForest paper: X^{t+1} is X^t and what layer t has learnt, so all layers before are seen.
+
+    The figure of the paper, and the default, have X and the last layer alone.
+    """
+    n_labels, n_forests = Y.shape[1], 2
+    widths = {}
+    for cumulative in (False, True):
+        model = lcforest(n_folds=2, cumulative=cumulative, length=FixedLength(), **SMALL).fit(X, Y_OBSERVED)
+        widths[cumulative] = [forest.n_features_in_ for layer in model.layers_ for forest in layer.forests]
+    one = n_forests * n_labels
+    assert widths[True] == [X.shape[1] + t * one for t in range(SMALL["max_layers"]) for _ in range(n_forests)]
+    assert widths[False] == [X.shape[1] + (t > 0) * one for t in range(SMALL["max_layers"]) for _ in range(n_forests)]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
