@@ -70,6 +70,26 @@ def test_tice_recovers_c(n, c):
     assert 0.75 * c <= np.mean(estimates) <= 1.05 * c
 
 
+@pytest.mark.parametrize(
+    ("c", "options", "least", "most"),
+    [
+        (0.1, {"min_t": 5}, 0.6, 1.0),
+        (0.1, {"min_t": 10}, 0.5, 0.95),
+        (0.1, {"min_t": 60}, 0.0, 0.3),
+        (0.1, {"promising_only": True}, 0.0, 0.1),
+        (0.05, {"min_t": 5}, 0.6, 1.0),
+        (0.05, {"promising_only": True}, 0.0, 0.1),
+        (0.2, {"min_t": 5}, 0.2, 0.7),
+        (0.5, {"min_t": 5}, 0.0, 0.35),
+        (0.5, {"min_t": 10}, 0.0, 0.3),
+    ],
+)
+def test_how_often_an_estimate_is_above_c(c, options, least, most):
+    """As the docstring says: a lower bound for a large c, none for a small one unless sets are large or chosen first."""
+    estimates = np.array([tice(*scar(2000, c, seed), random_state=seed, **options).c for seed in range(100, 140)])
+    assert least <= (estimates > c).mean() <= most
+
+
 def test_tice_evaluates_splits():
     X, s = scar(2000, 0.7)
     result = tice(X, s, random_state=0)
