@@ -104,7 +104,7 @@ def test_the_cases_grow_choose_and_stop_in_different_ways():
 
 @pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWarning")
 def test_lcforest_concatenates_as_its_algorithm_says():
-    """Alg. 2, line 16, of the LCForest paper: X^{t+1} is X^t and what layer t has learnt, so all layers before are seen.
+    """Alg. 2, line 16, of the LCForest paper: X^{t+1} is X^t and what layer t has learnt; all layers before are seen.
 
     The figure of the paper, and the default, have X and the last layer alone.
     """

@@ -85,7 +85,7 @@ def test_tice_recovers_c(n, c):
     ],
 )
 def test_how_often_an_estimate_is_above_c(c, options, least, most):
-    """As the docstring says: a lower bound for a large c, none for a small one unless sets are large or chosen first."""
+    """As the docstring says: a lower bound of a large c; of a small one if sets are large or chosen first."""
     estimates = np.array([tice(*scar(2000, c, seed), random_state=seed, **options).c for seed in range(100, 140)])
     assert least <= (estimates > c).mean() <= most
 
