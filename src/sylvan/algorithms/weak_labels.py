@@ -27,7 +27,7 @@ def lcforest(
 ) -> DeepForestClassifier:  # fmt: skip
     """LCForest: labels that all forests agree on are imputed until each label has as many as TIcE estimates.
 
-    Models are large (1.4 GB on yeast): the forests of all folds and layers are kept, and trees are fully grown. With one
+    Models are large (1.4 GB on yeast): the forests of all folds and layers are kept, with fully grown trees. With one
     forest on all rows in place of the folds' for prediction they would be a quarter as large, but worse: in 18 fits of
     protocol B (yeast, scene, medical) the micro AUROC fell by .0010 ± .0003, and micro F1 on medical by .012 ± .005.
 
