@@ -1,0 +1,108 @@
+"""Pairs by their points: forests learn the class of a point, and two points are similar if they have the same one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_random_state
+
+from sylvan._threads import ONE_THREAD
+from sylvan.forests import CompletelyRandomForest, ExtraTrees, OutOfBag, RandomForest
+from sylvan.forests.ensemble import BaseForest
+from sylvan.io import stored
+from sylvan.io.checks import require
+from sylvan.pairs.reading import distinct_rows
+
+_SURE = 1e-4  # P(same class) is kept this far from 0 and 1: forests have seen too little to be surer
+_LEAST_SLOPE = 1e-3  # of the calibration, so that it keeps the order whatever the pairs say
+_WEAK_PENALTY = 100.0  # the calibration's C: it is finite even if the pairs are told apart perfectly
+_BATCH_NUMBERS = 1 << 23
+_MAX_SEED = np.iinfo(np.int32).max
+
+
+@stored("PointModel")
+@dataclass(frozen=True)
+class PointModel:
+    """P(similar) = expit(slope * logit(P(same class)) + intercept), P(same class) = sum over k of q_k(a) q_k(b).
+
+    If pairs are drawn by their kind, as many of each as one likes, Bayes' rule has this form with slope 1; another
+    slope corrects classes' probabilities q that are too timid or too bold.
+    """
+
+    forests: list[BaseForest]
+    slope: float
+    intercept: float
+
+    def _check_stored(self) -> None:
+        require(len(self.forests) >= 1 and all(hasattr(f, "trees_") for f in self.forests), "There are no forests.")
+        same = len({(f.n_features_in_, len(f.classes_)) for f in self.forests}) == 1
+        require(same and all(isinstance(f.classes_, np.ndarray) for f in self.forests), "The forests do not agree.")
+        right = np.isfinite(self.intercept) and np.isfinite(self.slope) and self.slope > 0
+        require(right, "The calibration does not keep the order.")
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a point."""
+        return self.forests[0].n_features_in_
+
+    @property
+    def feature_importances(self) -> np.ndarray:
+        """Importance of the points' features, the mean over forests."""
+        return np.mean([forest.feature_importances_ for forest in self.forests], axis=0)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the trees take."""
+        return sum(forest.nbytes for forest in self.forests)
+
+    def distance(self, pairs: np.ndarray) -> np.ndarray:
+        """Return the probability that the points of each pair (n, 2, n_features) are dissimilar."""
+        step = max(1, _BATCH_NUMBERS // (2 * len(self.forests[0].classes_)))
+        return np.concatenate([self._distance(pairs[i : i + step]) for i in range(0, len(pairs), step)])
+
+    def _distance(self, pairs: np.ndarray) -> np.ndarray:
+        points = pairs.reshape(2 * len(pairs), -1)
+        first, number = distinct_rows(points)  # each point is asked about once, in however many pairs it is
+        points = points[first]
+        same = same_class(_mean([forest.predict_proba(points) for forest in self.forests]), number.reshape(-1, 2))
+        return expit(-(self.slope * _logit(same) + self.intercept))
+
+
+def same_class(proba: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return P(same class) of pairs of row numbers (n, 2), by the probabilities of classes (n_points, n_classes)."""
+    step = max(1, _BATCH_NUMBERS // (2 * proba.shape[1]))
+    parts = [numbers[i : i + step] for i in range(0, len(numbers), step)]
+    return np.concatenate([(proba[part[:, 0]] * proba[part[:, 1]]).sum(axis=1) for part in parts])
+
+
+def fit_points(
+    X: np.ndarray, classes: np.ndarray, numbers: np.ndarray, dissimilar: np.ndarray, weights: Any, n_trees: int,
+    random_state: Any, n_jobs: int | None,
+) -> PointModel:  # fmt: skip
+    """Learn classes of points, and what they say of pairs (n, 2) of row numbers, by what forests say out of sample."""
+    options: dict[str, Any] = {"bootstrap": True, "out_of_sample": OutOfBag(), "n_jobs": n_jobs}
+    seeds = check_random_state(random_state).randint(_MAX_SEED, size=3)
+    kinds = (RandomForest, ExtraTrees, CompletelyRandomForest)
+    forests = [kind(n_trees, random_state=int(seed), **options).fit(X, classes) for kind, seed in zip(kinds, seeds)]
+    same = same_class(_mean([forest.oos_proba_ for forest in forests]), numbers)
+    slope, intercept = _calibrate(same, dissimilar, weights)
+    for forest in forests:
+        del forest.oos_proba_  # a model tells nothing of single training points
+    return PointModel(forests, slope, intercept)
+
+
+def _calibrate(same: np.ndarray, dissimilar: np.ndarray, weights: Any) -> tuple[float, float]:
+    """Fit P(similar) = expit(slope * logit(same) + intercept)."""
+    with ONE_THREAD:  # the same sums whatever the machine's number of cores
+        model = LogisticRegression(C=_WEAK_PENALTY).fit(_logit(same)[:, None], ~dissimilar, sample_weight=weights)
+    return max(float(model.coef_[0, 0]), _LEAST_SLOPE), float(model.intercept_[0])
+
+
+def _mean(parts: list[np.ndarray]) -> np.ndarray:
+    return sum(parts[1:], parts[0]) / len(parts)
+
+
+def _logit(same: np.ndarray) -> np.ndarray:
+    return logit(np.clip(same, _SURE, 1.0 - _SURE))
