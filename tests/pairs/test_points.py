@@ -73,36 +73,41 @@ def test_points_are_told_apart_as_they_were_given():
     np.testing.assert_array_equal(by_value, twins[[4, 0]])
 
 
+def naive_logit(q_a, q_b):
+    same = min(max(sum(p * q for p, q in zip(q_a, q_b)), 1e-4), 1 - 1e-4)
+    return np.log(same / (1 - same))
+
+
 def test_distances_by_classes_are_sums_of_products(monkeypatch):
     model = new().fit_from_labels(POINTS, OF, 200)
-    slope, intercept, expected = model.points_.slope, model.points_.intercept, []
+    expected = []
     for a, b in PAIRS_NEW:
-        q_a, q_b = (np.mean([f.predict_proba([row])[0] for f in model.points_.forests], axis=0) for row in (a, b))
-        same = min(max(sum(p * q for p, q in zip(q_a, q_b)), 1e-4), 1 - 1e-4)
-        expected.append(1 / (1 + np.exp(slope * np.log(same / (1 - same)) + intercept)))
+        total = model.points_.intercept
+        for slope, block in zip(model.points_.slopes, model.points_.blocks):
+            total += slope * naive_logit(*(np.mean([f.predict_proba([x])[0] for f in block], axis=0) for x in (a, b)))
+        expected.append(1 / (1 + np.exp(total)))
     distance = model.pair_distance(PAIRS_NEW)
     np.testing.assert_allclose(distance, expected, rtol=0, atol=1e-12)
     monkeypatch.setattr(points, "_BATCH_NUMBERS", 30)
     np.testing.assert_array_equal(model.pair_distance(PAIRS_NEW), distance)
 
 
-def test_the_calibration_is_on_pairs_of_points_that_trees_did_not_see(monkeypatch):
-    fitted = []
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 2, len(SIMILAR))])
+def test_the_calibration_is_on_pairs_of_points_that_trees_did_not_see(monkeypatch, weights):
+    said = {1: [], 5: []}
 
-    class Recorded(points.RandomForest):
+    class Recorded(sylvan.forests.RandomForest):
         def fit(self, X, y):
             super().fit(X, y)
-            fitted.append(self.oos_proba_.copy())
+            said[self.min_samples_leaf].append(self.oos_proba_.copy())
             return self
 
-    monkeypatch.setattr(points, "ExtraTrees", Recorded)
-    monkeypatch.setattr(points, "CompletelyRandomForest", Recorded)
-    monkeypatch.setattr(points, "RandomForest", Recorded)
-    model = points.fit_points(POINTS, OF, SOME, SIMILAR < 0, None, 20, 0, None)
-    q = np.mean(fitted, axis=0)
-    same = np.clip([q[a] @ q[b] for a, b in SOME], 1e-4, 1 - 1e-4)
-    line = LogisticRegression(C=100.0).fit(np.log(same / (1 - same))[:, None], SIMILAR > 0)
-    np.testing.assert_allclose([model.slope, model.intercept], [line.coef_[0, 0], line.intercept_[0]], rtol=1e-6)
+    monkeypatch.setattr(points, "_KINDS", (Recorded, Recorded))
+    model = points.fit_points(POINTS, OF, SOME, SIMILAR < 0, weights, 20, 0, None)
+    columns = [[naive_logit(q[a], q[b]) for a, b in SOME] for q in (np.mean(parts, axis=0) for parts in said.values())]
+    line = LogisticRegression(C=1.0).fit(np.column_stack(columns), SIMILAR > 0, sample_weight=weights)
+    np.testing.assert_allclose([*model.slopes, model.intercept], [*line.coef_[0], line.intercept_[0]], rtol=1e-6)
+    assert sum(model.slopes) > 0
 
 
 # ------------------------------------------------------------------------------------------------ classes and groups
@@ -282,12 +287,13 @@ def test_models_from_files(fit, tmp_path):
     "spoil",
     [
         lambda model: setattr(model, "points_", None),
-        lambda model: object.__setattr__(model.points_, "slope", -1.0),
+        lambda model: model.points_.slopes.fill(np.inf),
+        lambda model: model.points_.blocks.pop(),
         lambda model: object.__setattr__(model.points_, "intercept", np.nan),
-        lambda model: model.points_.forests.clear(),
+        lambda model: model.points_.blocks[0].clear(),
         lambda model: setattr(model, "n_features_in_", 3),
-        lambda model: model.points_.forests.append(sylvan.forests.RandomForest(2).fit(POINTS, OF % 2)),
-        lambda model: model.points_.forests.append(sylvan.forests.RandomForest(2)),
+        lambda model: model.points_.blocks[0].append(sylvan.forests.RandomForest(2).fit(POINTS, OF % 2)),
+        lambda model: model.points_.blocks[0].append(sylvan.forests.RandomForest(2)),
     ],
 )
 def test_spoilt_models_are_not_stored(spoil, tmp_path):

@@ -126,7 +126,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
     ----------
     cascade_ : the fitted `DeepForestClassifier`; its classes are 0 similar, 1 dissimilar. None after `fit_from_labels`,
         unless it learned from pairs
-    points_ : what was learned from groups or classes: `forests`, `slope`, `intercept`. None if there are none
+    points_ : what was learned from groups or classes: `blocks` of forests, `slopes`, `intercept`; None if nothing was
     threshold_ : distance up to which pairs are predicted to be similar: 0.5, or as set
     n_layers_, history_, model_size_, tree_weights_ : of the cascade
     feature_importances_ : importance of the points' features, sums to 1

@@ -12,12 +12,12 @@ from sylvan._threads import ONE_THREAD
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, OutOfBag, RandomForest
 from sylvan.forests.ensemble import BaseForest
 from sylvan.io import stored
-from sylvan.io.checks import require
+from sylvan.io.checks import check_finite, require
 from sylvan.pairs.reading import distinct_rows
 
 _SURE = 1e-4  # P(same class) is kept this far from 0 and 1: forests have seen too little to be surer
-_LEAST_SLOPE = 1e-3  # of the calibration, so that it keeps the order whatever the pairs say
-_WEAK_PENALTY = 100.0  # the calibration's C: it is finite even if the pairs are told apart perfectly
+_LEAVES = (1, 5)  # least points of leaves: fine forests are better where classes are clear, coarse ones where they mix
+_KINDS = (RandomForest, ExtraTrees, CompletelyRandomForest)
 _BATCH_NUMBERS = 1 << 23
 _MAX_SEED = np.iinfo(np.int32).max
 
@@ -25,22 +25,28 @@ _MAX_SEED = np.iinfo(np.int32).max
 @stored("PointModel")
 @dataclass(frozen=True)
 class PointModel:
-    """P(similar) = expit(slope * logit(P(same class)) + intercept), P(same class) = sum over k of q_k(a) q_k(b).
+    """P(similar) = expit(sum over blocks of slope * logit(P(same class)) + intercept).
 
-    If pairs are drawn by their kind, as many of each as one likes, Bayes' rule has this form with slope 1; another
-    slope corrects classes' probabilities q that are too timid or too bold.
+    A block is a list of forests; their mean gives class probabilities q, and P(same class) = sum over k of q_k(a)
+    q_k(b). If pairs are drawn by their kind, as many of each as one likes, Bayes' rule has this form with slope 1;
+    other slopes correct probabilities that are too timid or too bold.
     """
 
-    forests: list[BaseForest]
-    slope: float
+    blocks: list[list[BaseForest]]
+    slopes: np.ndarray
     intercept: float
 
     def _check_stored(self) -> None:
-        require(len(self.forests) >= 1 and all(hasattr(f, "trees_") for f in self.forests), "There are no forests.")
+        require(all(self.blocks) and all(hasattr(f, "trees_") for f in self.forests), "There are no forests.")
         same = len({(f.n_features_in_, len(f.classes_)) for f in self.forests}) == 1
         require(same and all(isinstance(f.classes_, np.ndarray) for f in self.forests), "The forests do not agree.")
-        right = np.isfinite(self.intercept) and np.isfinite(self.slope) and self.slope > 0
-        require(right, "The calibration does not keep the order.")
+        check_finite("slopes", self.slopes, (len(self.blocks),))
+        require(np.isfinite(self.intercept), "The intercept is not finite.")
+
+    @property
+    def forests(self) -> list[BaseForest]:
+        """All forests."""
+        return [forest for block in self.blocks for forest in block]
 
     @property
     def n_features(self) -> int:
@@ -50,7 +56,7 @@ class PointModel:
     @property
     def feature_importances(self) -> np.ndarray:
         """Importance of the points' features, the mean over forests."""
-        return np.mean([forest.feature_importances_ for forest in self.forests], axis=0)
+        return _mean([forest.feature_importances_ for forest in self.forests])
 
     @property
     def nbytes(self) -> int:
@@ -65,9 +71,11 @@ class PointModel:
     def _distance(self, pairs: np.ndarray) -> np.ndarray:
         points = pairs.reshape(2 * len(pairs), -1)
         first, number = distinct_rows(points)  # each point is asked about once, in however many pairs it is
-        points = points[first]
-        same = same_class(_mean([forest.predict_proba(points) for forest in self.forests]), number.reshape(-1, 2))
-        return expit(-(self.slope * _logit(same) + self.intercept))
+        points, number = points[first], number.reshape(-1, 2)
+        total = np.full(len(pairs), self.intercept)
+        for slope, block in zip(self.slopes, self.blocks):
+            total += slope * _logit(same_class(_mean([forest.predict_proba(points) for forest in block]), number))
+        return expit(-total)
 
 
 def same_class(proba: np.ndarray, numbers: np.ndarray) -> np.ndarray:
@@ -83,21 +91,18 @@ def fit_points(
 ) -> PointModel:  # fmt: skip
     """Learn classes of points, and what they say of pairs (n, 2) of row numbers, by what forests say out of sample."""
     options: dict[str, Any] = {"bootstrap": True, "out_of_sample": OutOfBag(), "n_jobs": n_jobs}
-    seeds = check_random_state(random_state).randint(_MAX_SEED, size=3)
-    kinds = (RandomForest, ExtraTrees, CompletelyRandomForest)
-    forests = [kind(n_trees, random_state=int(seed), **options).fit(X, classes) for kind, seed in zip(kinds, seeds)]
-    same = same_class(_mean([forest.oos_proba_ for forest in forests]), numbers)
-    slope, intercept = _calibrate(same, dissimilar, weights)
-    for forest in forests:
-        del forest.oos_proba_  # a model tells nothing of single training points
-    return PointModel(forests, slope, intercept)
-
-
-def _calibrate(same: np.ndarray, dissimilar: np.ndarray, weights: Any) -> tuple[float, float]:
-    """Fit P(similar) = expit(slope * logit(same) + intercept)."""
+    seeds = check_random_state(random_state).randint(_MAX_SEED, size=(len(_LEAVES), len(_KINDS))).tolist()
+    blocks, said = [], []
+    for leaf, line in zip(_LEAVES, seeds):
+        made = [kind(n_trees, min_samples_leaf=leaf, random_state=seed, **options) for kind, seed in zip(_KINDS, line)]
+        block = [forest.fit(X, classes) for forest in made]
+        said.append(_logit(same_class(_mean([forest.oos_proba_ for forest in block]), numbers)))
+        for forest in block:
+            del forest.oos_proba_  # a model tells nothing of single training points
+        blocks.append(block)
     with ONE_THREAD:  # the same sums whatever the machine's number of cores
-        model = LogisticRegression(C=_WEAK_PENALTY).fit(_logit(same)[:, None], ~dissimilar, sample_weight=weights)
-    return max(float(model.coef_[0, 0]), _LEAST_SLOPE), float(model.intercept_[0])
+        line = LogisticRegression().fit(np.column_stack(said), ~dissimilar, sample_weight=weights)
+    return PointModel(blocks, line.coef_[0].copy(), float(line.intercept_[0]))
 
 
 def _mean(parts: list[np.ndarray]) -> np.ndarray:
