@@ -8,7 +8,7 @@ from sylvan.forests.out_of_sample import Fit, Rows
 from sylvan.io import stored
 from sylvan.io.checks import require
 
-N_FOLDS = 6  # of points; forests that judge pairs between two folds learn from those among the other four
+N_FOLDS = 10  # of points; forests that judge pairs between two folds learn from those among the other eight
 
 
 @stored("PointFolds")
