@@ -203,7 +203,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
         Forests learn the classes of points; pairs are drawn to calibrate what that says of the similarity of two,
         `n_pairs` of them, each once. None: 2000, or as many as there are. `similar` is the share of similar pairs; the
         threshold, 0.5, fits it. With `transitive=False`, or if `forests` or `scanning` are given, which are about
-        pairs, it is learned from the drawn pairs, too.
+        pairs, the drawn pairs are learned from instead, as by `fit`.
         """
         forget(self)
         points, y = check_points(X), np.asarray(y)
