@@ -157,6 +157,15 @@ def test_groups_of_similar_points_stand_for_classes():
     np.testing.assert_array_equal(new().fit(POINTS[SOME], SIMILAR).pair_distance(PAIRS_NEW), expected)
 
 
+def test_many_small_groups(recwarn):
+    X, classes = make_points(200)
+    pairs, y = draw_pairs(classes, 100, random_state=0)
+    model = new(n_trees=30, max_layers=1, preprocessor=X).fit(pairs, y)
+    assert len(model.points_.forests[0].classes_) > len(np.unique(pairs)) / 2
+    assert model.score(PAIRS_NEW, Y_NEW) > 0.8
+    assert not recwarn.list
+
+
 def test_some_errors_are_noticed():
     """One pair of a hundred is wrong: groups of different classes are joined."""
     X, classes = make_points(150)

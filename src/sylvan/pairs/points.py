@@ -1,5 +1,6 @@
 """Pairs by their points: forests learn the class of a point, and two points are similar if they have the same one."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +96,9 @@ def fit_points(
     blocks, said = [], []
     for leaf, line in zip(_LEAVES, seeds):
         made = [kind(n_trees, min_samples_leaf=leaf, random_state=seed, **options) for kind, seed in zip(_KINDS, line)]
-        block = [forest.fit(X, classes) for forest in made]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The number of unique classes")  # groups may well be many
+            block = [forest.fit(X, classes) for forest in made]
         said.append(_logit(same_class(_mean([forest.oos_proba_ for forest in block]), numbers)))
         for forest in block:
             del forest.oos_proba_  # a model tells nothing of single training points
