@@ -97,8 +97,11 @@ def make_models() -> dict[str, Any]:
     made["weighted"] = WeightedForest(RandomForest(4, out_of_sample=KFold(2)), lam=0.001, random_state=0).fit(X, y > 0)
     pairs, similar = draw_pairs(y, 40, random_state=0)
     made["siamese"] = sylvan.SiameseDeepForest(
-        2, n_folds=2, max_layers=2, lambda_decay=2.0, preprocessor=X, random_state=0
+        2, n_folds=2, max_layers=2, lam="auto", lambda_decay=2.0, preprocessor=X, random_state=0
     ).fit(pairs, similar)
+    made["siamese, classes"] = sylvan.SiameseDeepForest(2, n_folds=2, preprocessor=X, random_state=0).fit_from_labels(
+        X, y, 40
+    )
     made["siamese, sparse"] = sylvan.SiameseDeepForest(
         2, n_folds=2, max_layers=1, preprocessor=sparse.csr_array(X), pair_features="difference", random_state=0
     ).fit(pairs, similar)

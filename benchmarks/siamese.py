@@ -6,8 +6,14 @@ there are pairs. All methods see the same pairs.
     shared : pairs are drawn from all points, none twice; training and test pairs share points, as in the paper
     strict : points are cut in two, 3 to 2; test pairs are made of points that no training pair has
 
+Methods: "fit" (from pairs), "labels" (`fit_from_labels`), "labels + pairs" (the mean of both), "published"; the paper's
+two, "SDF" and "gcForest", and variants; random forests on both orders of the concatenated pair ("RF both") and on
+|a - b|, a + b ("RF difference"). wine, digits and breast_cancer are scikit-learn's.
+
     python benchmarks/siamese.py accuracy --out results.csv --repeats 10      # adds to the file what is not in it yet
     python benchmarks/siamese.py accuracy --out results.csv --report published.csv
+    python benchmarks/siamese.py accuracy --out new.csv --variants strict --pairs 100 1000 --trees 100 --repeats 10 \\
+        --methods fit labels "RF both" "RF difference"
     python benchmarks/siamese.py digits --out digits.csv                      # with and without scanning
     python benchmarks/siamese.py weights                                      # the weight problems: time and memory
     python benchmarks/siamese.py scanning                                     # against scikit-learn's forests
@@ -31,8 +37,9 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from scipy import stats
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sylvan import SiameseDeepForest
@@ -41,6 +48,7 @@ from sylvan.forests import KFold, RandomForest
 from sylvan.kernels.simplex_qp import solve_tree_weights
 from sylvan.pairs import draw_pairs
 from sylvan.pairs.drawing import count_pairs
+from sylvan.pairs.reading import pair_rows
 
 SETS = ("parkinsons", "ecoli", "yeast-uci", "haberman", "breast-tissue", "ilpd", "lung-cancer")
 PUBLISHED_NAMES = {
@@ -51,9 +59,13 @@ PUBLISHED_NAMES = {
     "BT": "breast-tissue",
     "ILP": "ilpd",
 }
+PAPER = {"lam": "auto", "transitive": False}
 METHODS = {
-    "gcForest": {"lam": np.inf},
-    "SDF": {},
+    "fit": {},
+    "fit, no groups": {"transitive": False},
+    "published": {"lam": "auto", "symmetric": False, "transitive": False},
+    "gcForest": {"lam": np.inf, "transitive": False},
+    "SDF": PAPER,
     "gcForest difference": {"lam": np.inf, "pair_features": "difference"},
     "SDF difference": {"pair_features": "difference"},
     "gcForest one order": {"lam": np.inf, "symmetric": "predict"},
@@ -63,11 +75,19 @@ METHODS = {
     "SDF decay 4": {"lambda_decay": 4.0},
     "SDF latest": {"cumulative": False},
 }
+METHODS |= {
+    name: ({"transitive": False} if "lam" in options else PAPER) | options
+    for name, options in METHODS.items()
+    if name.startswith(("SDF ", "gcForest "))
+}
+FROM_SKLEARN = {"wine": load_wine, "digits": load_digits, "breast_cancer": load_breast_cancer}
 KEY = ["dataset", "variant", "n_pairs", "n_trees", "repeat", "method"]
 
 
 def load_points(name):
     """Return the points and classes of a table; text becomes numbers in order of the alphabet."""
+    if name in FROM_SKLEARN:
+        return FROM_SKLEARN[name](return_X_y=True)
     table = pd.read_csv(Path(os.environ["SYLVAN_DATA"]) / f"{name}.csv.gz")
     y = table.filter(regex="^label:").iloc[:, 0].to_numpy()
     X = table.drop(columns=[column for column in table if column.startswith(("label:", "id:"))])
@@ -77,7 +97,7 @@ def load_points(name):
 
 
 def draw(X, y, variant, n_pairs, repeat):
-    """Return training pairs and test pairs with their similarity."""
+    """Return row numbers: training points, training pairs and their similarity, test pairs and their similarity."""
     n_test = 2 * n_pairs // 3
     if variant == "shared":
         pairs, similarity = draw_pairs(y, n_pairs + n_test, random_state=repeat)
@@ -87,40 +107,61 @@ def draw(X, y, variant, n_pairs, repeat):
             similar = min(there, total // 2) / total
             pairs, similarity = draw_pairs(y, total, similar=max(similar, 1 - others / total), random_state=repeat)
         cut = round(0.6 * len(pairs))
-        return X[pairs[:cut]], similarity[:cut], X[pairs[cut:]], similarity[cut:]
+        return np.unique(pairs[:cut]), pairs[:cut], similarity[:cut], pairs[cut:], similarity[cut:]
     parts = train_test_split(np.arange(len(X)), test_size=0.4, random_state=repeat)
     drawn = []
     for points, number in zip(parts, (n_pairs, n_test)):
         pairs, similarity = draw_pairs(y[points], number, random_state=repeat)
-        drawn += [X[points[pairs]], similarity]
-    return drawn
+        drawn += [points[pairs], similarity]
+    return parts[0], *drawn
 
 
 def run_cell(dataset, variant, n_pairs, n_trees, repeat, method):
     """Fit a method on training pairs and return its accuracy on test pairs."""
     warnings.simplefilter("ignore")
     X, y = load_points(dataset)
-    pairs, similarity, test_pairs, test_similarity = draw(X, y, variant, n_pairs, repeat)
+    points, pairs, similarity, test_pairs, test_similarity = draw(X, y, variant, n_pairs, repeat)
     began = time.process_time()
-    layers = 1
+    layers, said = 0, np.nan
     if method in METHODS:
-        model = SiameseDeepForest(n_trees, random_state=repeat, **METHODS[method]).fit(pairs, similarity)
-        predicted = model.predict(test_pairs)
-        layers = model.n_layers_
+        model = SiameseDeepForest(n_trees, preprocessor=X, random_state=repeat, **METHODS[method])
+        distance = model.fit(pairs, similarity).pair_distance(test_pairs)
+        layers, said = model.n_layers_, 1.0 - model.history_["score"][model.n_layers_ - 1]
+    elif method.startswith("labels"):
+        model = SiameseDeepForest(n_trees, random_state=repeat)
+        # It is told the share of similar pairs, as the others are by their pairs.
+        model.fit_from_labels(X[points], y[points], similar=float((similarity > 0).mean()))
+        distance = model.pair_distance(X[test_pairs])
+        if method == "labels + pairs":
+            cascade = SiameseDeepForest(n_trees, transitive=False, random_state=repeat).fit(X[pairs], similarity)
+            distance = 0.5 * (distance + cascade.pair_distance(X[test_pairs]))
     else:
-        peer = RandomForestClassifier(n_trees, random_state=repeat)
-        if method == "Bagging":
-            peer = BaggingClassifier(n_estimators=n_trees, random_state=repeat)
-        flat, test_flat = (np.nan_to_num(part.reshape(len(part), -1), nan=-1.0) for part in (pairs, test_pairs))
-        predicted = peer.fit(flat, similarity).predict(test_flat)
+        distance = rival_distance(method, n_trees, repeat, X[pairs], similarity, X[test_pairs])
     return {
         **dict(zip(KEY, (dataset, variant, n_pairs, n_trees, repeat, method))),
-        "accuracy": float((predicted == test_similarity).mean()),
+        "accuracy": float(((distance <= 0.5) == (test_similarity > 0)).mean()),
+        "auroc": float(roc_auc_score(test_similarity, -distance)),
+        "said": said,
         "layers": layers,
         "train": len(pairs),
         "similar": float((test_similarity > 0).mean()),
         "seconds": time.process_time() - began,
     }
+
+
+def rival_distance(method, n_trees, repeat, pairs, similarity, test_pairs):
+    """Return distances by a peer on both points side by side, in one order or both, or on |a - b|, a + b."""
+    peer = RandomForestClassifier(n_trees, random_state=repeat)
+    if method == "Bagging":
+        peer = BaggingClassifier(n_estimators=n_trees, random_state=repeat)
+    features = "difference" if method == "RF difference" else "concatenate"
+    orders = (False, True) if method == "RF both" else (False,)
+    rows, test_rows = (
+        np.concatenate([np.nan_to_num(pair_rows(part, features, swap=swap), nan=-1.0) for swap in orders])
+        for part in (pairs, test_pairs)
+    )
+    peer.fit(rows, np.tile(similarity, len(orders)))
+    return peer.predict_proba(test_rows)[:, 0].reshape(len(orders), -1).mean(axis=0)
 
 
 def run_missing(cells, out, function, key, n_jobs):
@@ -141,9 +182,17 @@ def run_missing(cells, out, function, key, n_jobs):
 def report(results, published):
     """Print the means, the comparison with equal weights, and that with the published figures."""
     columns = [c for c in ("variant", "n_pairs", "n_trees", "dataset") if c in results]
-    table = results.pivot_table(index=columns, columns="method", values="accuracy")
+    by_set = results.groupby([*columns, "method"])
+    for value in ("auroc", "said", "accuracy"):  # "said": the accuracy that training promised, out of sample
+        table = by_set[value].mean().unstack() if value in results else pd.DataFrame()
+        if not table.empty:
+            means = table.groupby([c for c in columns if c != "dataset"]).mean()
+            print(f"{value}\n{table.round(3).to_string()}\nmean of data sets\n{means.round(3).to_string()}\n")
     table.insert(0, "repeats", results.groupby(columns)["repeat"].nunique())
-    print(table.round(3).to_string(), "\n")
+    if "RF both" in table:
+        for name in [c for c in table.columns if c in METHODS or c.startswith("labels")]:
+            print(f"{name} - RF both:")
+            paired_test(results, name, "RF both")
     for name in (c.removeprefix("SDF") for c in table.columns if c.startswith("SDF")):
         if f"gcForest{name}" in table:
             print(f"SDF{name} - gcForest{name}:")
@@ -206,8 +255,9 @@ def run_digits(dataset, variant, n_pairs, n_trees, repeat, method):
     """Fit with or without scanning."""
     warnings.simplefilter("ignore")
     X, y, shape = load_images(dataset)
-    pairs, similarity, test_pairs, test_similarity = draw(X, y, variant, n_pairs, repeat)
-    options = {"lam": np.inf} if method.startswith("gcForest") else {}
+    _, pairs, similarity, test_pairs, test_similarity = draw(X, y, variant, n_pairs, repeat)
+    pairs, test_pairs = X[pairs], X[test_pairs]
+    options = {"lam": np.inf if method.startswith("gcForest") else "auto", "transitive": False}
     if method.endswith("difference"):
         options["pair_features"] = "difference"
     elif method.endswith("scanning"):

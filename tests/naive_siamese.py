@@ -176,7 +176,7 @@ PAIRS = X[INDICES]
 INDICES_NEW, Y_NEW = make_pairs(CLASSES_NEW, 40, seed=1)
 PAIRS_NEW = X_NEW[INDICES_NEW]
 SEED = 3
-SMALL = {"n_trees": 6, "max_layers": 2, "lam": 0.01, "random_state": SEED}
+SMALL = {"n_trees": 6, "max_layers": 2, "lam": 0.01, "transitive": False, "random_state": SEED}
 
 
 def small(**settings):

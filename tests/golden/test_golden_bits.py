@@ -95,7 +95,8 @@ def told_by_forest(make):
 def told_by_pairs():
     X, Y = labels_table()
     X, y = X.fillna(0).to_numpy(), Y["a"].to_numpy()
-    model = sylvan.SiameseDeepForest(n_trees=8, max_layers=2, random_state=0).fit_from_labels(X, y, n_pairs=150)
+    model = sylvan.SiameseDeepForest(n_trees=8, max_layers=2, lam="auto", transitive=False, random_state=0)
+    model.fit_from_labels(X, y, n_pairs=150)
     pairs = np.stack([X[:40], X[40:80]], axis=1)
     return {"scores": model.pair_score(pairs), "predict": model.predict(pairs)}
 

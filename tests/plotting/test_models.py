@@ -95,7 +95,7 @@ def test_scores_of_classes_are_shares_of_wrong_predictions(models, name):
 def test_layer_scores_of_pairs():
     similar = np.tile([1, -1], 40)
     pairs = np.random.default_rng(0).normal(size=(80, 2, 3))
-    model = sylvan.SiameseDeepForest(n_trees=5, max_layers=2, random_state=0).fit(pairs, similar)
+    model = sylvan.SiameseDeepForest(n_trees=5, max_layers=2, lam="auto", random_state=0).fit(pairs, similar)
     display = check_drawn(LayerScoreDisplay.from_estimator(model))
     assert display.measure == "hamming_loss"
     assert display.scores.tolist() == model.history_["score"].tolist()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from sylvan import algorithms
@@ -143,6 +142,6 @@ def _of_pairs(model: SiameseDeepForest) -> Iterator[tuple[str, list[Any]]]:
     yield "pair_features", _with(model.pair_features, "concatenate", "difference")
     if model.forests is None:
         yield "min_samples_split", _with(model.min_samples_split, 2, 11)
-    # Equal weights are gcForest; "auto" chooses among several strengths on held-out pairs.
-    yield "lam", [model.lam, np.inf if isinstance(model.lam, str) else "auto"]
+    # None: equal weights; "auto" chooses among several strengths on held-out pairs.
+    yield "lam", [model.lam, None if isinstance(model.lam, str) else "auto"]
     yield "cumulative", [model.cumulative, not model.cumulative]

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_integer, check_number
-from sylvan.pairs.reading import check_pairs, check_points, check_similarity, names_of
+from sylvan.pairs.reading import check_pairs, check_points, check_similarity, check_two_kinds, names_of
 
 _BATCH_NUMBERS = 1 << 23  # values of pairs that are in hand at a time
 _LEAST_VOTE = 1e-9  # of a neighbour at distance 1
@@ -38,15 +38,15 @@ class PairClassifierMixin:
 
     def _read_fit(self, pairs: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return checked pairs, which of them are dissimilar, and the points that pairs of numbers stand for."""
-        points = self.preprocessor
-        if points is not None and not callable(points):
-            points = check_points(points, "preprocessor")
+        points = self._read_points()
         pairs = check_pairs(pairs, points)
         dissimilar = check_similarity(y, len(pairs))
-        if dissimilar.all() or not dissimilar.any():
-            kind = "dissimilar" if dissimilar.all() else "similar"
-            raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
+        check_two_kinds(dissimilar)
         return pairs, dissimilar, points
+
+    def _read_points(self) -> Any:
+        points = self.preprocessor
+        return points if points is None or callable(points) else check_points(points, "preprocessor")
 
     def _remember(self, pairs: np.ndarray, points: Any) -> None:
         """Set what all fitted classifiers of pairs know."""

@@ -92,6 +92,21 @@ def _look_up(pairs: np.ndarray, points: np.ndarray | Callable | None) -> np.ndar
     return points[pairs]
 
 
+def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each different value comes first, in order of appearance, and the number that each value gets."""
+    _, first, number = np.unique(values, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.sort(first), rank[number.ravel()]
+
+
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the same of rows (n, n_features); missing values are equal to one another."""
+    rows = np.ascontiguousarray(rows + 0.0)  # -0 becomes 0
+    rows[np.isnan(rows)] = np.nan
+    return distinct(rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel())
+
+
 def check_similarity(y: Any, n: int) -> np.ndarray:
     """Return y of n pairs, +1 similar and -1 dissimilar, as (n,) bool: dissimilar."""
     if y is None:
@@ -115,6 +130,13 @@ def check_similarity(y: Any, n: int) -> np.ndarray:
     if not values <= {-1, 1}:
         raise ValueError(f"y must be +1 for similar and -1 for dissimilar pairs, got {sorted(values)[:5]}.")
     return y < 0
+
+
+def check_two_kinds(dissimilar: np.ndarray) -> None:
+    """Refuse pairs of one kind."""
+    if dissimilar.all() or not dissimilar.any():
+        kind = "dissimilar" if dissimilar.all() else "similar"
+        raise ValueError(f"All pairs are {kind}: there is nothing to tell apart. Both kinds are needed.")
 
 
 def pair_rows(pairs: np.ndarray, features: str, swap: bool = False) -> np.ndarray:
