@@ -14,7 +14,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._messages import once_each, warn_user
-from sylvan._validation import check_features, check_groups, check_integer, check_rows, check_same_order, forget, keep
+from sylvan._validation import check_features, check_groups, check_rows, check_same_order, forget, keep
 from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.contracts import MAX_SEED
@@ -328,16 +328,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return self.labels_.completed
 
     def suggest_labels(
-        self,
-        top: int | None = None,
-        min_proba: float | None = None,
-        max_per_label: int | None = None,
-        *,
-        precision: float | None = None,
-        confidence: float = 0.9,
-        reasons: int = 0,
-        similar: int = 0,
-    ) -> pd.DataFrame:
+        self, top: int | None = None, min_proba: float | None = None, max_per_label: int | None = None, *,
+        precision: float | None = None, confidence: float = 0.9, reasons: int = 0, similar: int = 0,
+    ) -> pd.DataFrame:  # fmt: skip
         """List labels of the training rows that are probably missing, most likely first.
 
         Without arguments: the imputed cells (without an imputer, those with probability above 0.5). With arguments: the
@@ -372,15 +365,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             raise ValueError("precision says how long the list is; use it without top, min_proba and max_per_label.")
         else:
             found = self.labels_.audit().certify(precision, confidence).as_frame()
-        check_integer("reasons", reasons, 0)
-        check_integer("similar", similar, 0)
-        if not reasons and not similar:
-            return found
-        why = self.explain_cells(rows=found, top=max(reasons, 1), similar=similar)
-        more = ({"reasons": why.texts(reasons)} if reasons else {}) | (
-            {"similar": why.similar_texts()} if similar else {}
-        )
-        return found.assign(**more)
+        return self._with_reasons(found, reasons, similar)
 
     def apply_suggestions(self, Y: Any, suggestions: pd.DataFrame) -> Any:
         """Return a copy of Y with 1 in the suggested cells; see `sylvan.apply_suggestions`."""
@@ -413,17 +398,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         return type(Y)(completed) if sparse.issparse(Y) else completed
 
     def check_recovery(
-        self,
-        X: Any,
-        Y: Any,
-        rate: float = 0.1,
-        *,
-        min_proba: float | None = None,
-        max_per_label: int | None = None,
-        random_state: Any = None,
-        decisions: Any = None,
-        **fit_params: Any,
-    ) -> pd.DataFrame:
+        self, X: Any, Y: Any, rate: float = 0.1, *, min_proba: float | None = None, max_per_label: int | None = None,
+        random_state: Any = None, decisions: Any = None, **fit_params: Any,
+    ) -> pd.DataFrame:  # fmt: skip
         """Hide a further share of the recorded positives, fit a clone, and say how many came back.
 
         Hidden positives are known to be true; how many other suggestions are wrong cannot be known from the data.

@@ -167,41 +167,82 @@ def _order_of_body(session: Session, body: dict[str, Any]) -> Order:
     return _order(session, order.get("by") or "value", order.get("label"), order.get("row"))
 
 
-def make_app(session: Session, finish: Callable[[], dict[str, Any]] | None = None) -> Starlette:
-    """Return the application without its gate."""
-    templates = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True)
+def _guarded(work: Callable[[Request], Any]) -> Callable[[Request], Any]:
+    """Turn what goes wrong into a sentence."""
 
-    def decide(body: dict[str, Any], order: Order) -> None:
+    async def endpoint(request: Request) -> Response:
+        try:
+            answer: Response = await work(request)
+            return answer
+        except Refused as error:
+            return _error(error.status, str(error))
+        except DecisionError as error:
+            return _error(409, str(error))
+        except OSError as error:
+            what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+            return _error(507, f"This could not be written: {what}. What was decided before is safe.")
+        except ValueError as error:
+            return _error(400, str(error))
+        except Exception:
+            _LOG.exception("A request failed")
+            return _error(500, "Something went wrong here. What was decided is safe.")
+
+    return endpoint
+
+
+class Acts:
+    """What a page may ask for, by the body of its request."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.all = {
+            "decide": self._decide, "withdraw": self._withdraw, "show": self._show, "audit": self._audit,
+            "refit": self._refit,
+        }  # fmt: skip
+
+    def answer(self, name: str, body: dict[str, Any]) -> Response:
+        """Do it once, however often it is asked for, and return the state."""
+        session, order = self.session, _order_of_body(self.session, body)
+        try:
+            session.once(body.get("id"), lambda: self.all[name](body, order))
+        except Conflict as conflict:
+            session.show(order, conflict.cell)
+            return _json(session.state(order, str(conflict)), 409)
+        return _json(session.state(order))
+
+    def _decide(self, body: dict[str, Any], order: Order) -> None:
         if body.get("decision") not in DECISIONS:
             raise Refused(400, "decision must be confirmed, rejected or unsure.")
-        session.decide(body.get("cell"), body["decision"], body.get("was"))
+        self.session.decide(body.get("cell"), body["decision"], body.get("was"))
 
-    def withdraw(body: dict[str, Any], order: Order) -> None:
-        session.decide(body.get("cell"), "withdrawn", body.get("was"))
-        session.show(order, session.find(body.get("cell")))
+    def _withdraw(self, body: dict[str, Any], order: Order) -> None:
+        self.session.decide(body.get("cell"), "withdrawn", body.get("was"))
+        self.session.show(order, self.session.find(body.get("cell")))
 
-    def show(body: dict[str, Any], order: Order) -> None:
-        session.show(order, None if body.get("cell") is None else session.find(body["cell"]))
+    def _show(self, body: dict[str, Any], order: Order) -> None:
+        self.session.show(order, None if body.get("cell") is None else self.session.find(body["cell"]))
 
-    def audit(body: dict[str, Any], order: Order) -> None:
+    def _audit(self, body: dict[str, Any], order: Order) -> None:
         n, precision = body.get("n"), body.get("precision")
         if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 100_000:
             raise Refused(400, "n must be a whole number from 1 to 100,000.")
         if precision is not None and not (isinstance(precision, float) and 0 < precision < 1):
             raise Refused(400, "precision must be a number between 0 and 1.")
-        session.draw(n, precision)
+        self.session.draw(n, precision)
 
-    def refit(body: dict[str, Any], order: Order) -> None:
-        session.refit()
+    def _refit(self, body: dict[str, Any], order: Order) -> None:
+        self.session.refit()
 
-    def answer(act: Any, body: dict[str, Any]) -> Response:
-        order = _order_of_body(session, body)
-        try:
-            session.once(body.get("id"), lambda: act(body, order))
-        except Conflict as conflict:
-            session.show(order, conflict.cell)
-            return _json(session.state(order, str(conflict)), 409)
-        return _json(session.state(order))
+
+def make_app(session: Session, finish: Callable[[], dict[str, Any]] | None = None) -> Starlette:
+    """Return the application without its gate."""
+    templates, acts = Environment(loader=FileSystemLoader(_HERE / "templates"), autoescape=True), Acts(session)
+
+    def posting(name: str) -> Callable[[Request], Any]:
+        async def work(request: Request) -> Response:
+            return await anyio.to_thread.run_sync(acts.answer, name, await _body(request))
+
+        return _guarded(work)
 
     def finished(body: dict[str, Any]) -> Response:
         if finish is None:
@@ -210,41 +251,11 @@ def make_app(session: Session, finish: Callable[[], dict[str, Any]] | None = Non
         session.finished = finish()
         return _json(session.state(order))
 
-    def guarded(work: Callable[[Request], Any]) -> Callable[[Request], Any]:
-        """Turn what goes wrong into a sentence."""
-
-        async def endpoint(request: Request) -> Response:
-            try:
-                return await work(request)
-            except Refused as error:
-                return _error(error.status, str(error))
-            except DecisionError as error:
-                return _error(409, str(error))
-            except OSError as error:
-                what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-                return _error(507, f"This could not be written: {what}. What was decided before is safe.")
-            except ValueError as error:
-                return _error(400, str(error))
-            except Exception:
-                _LOG.exception("A request failed")
-                return _error(500, "Something went wrong here. What was decided is safe.")
-
-        return endpoint
-
-    def posting(act: Any) -> Callable[[Request], Any]:
-        async def work(request: Request) -> Response:
-            return await anyio.to_thread.run_sync(answer, act, await _body(request))
-
-        return guarded(work)
+    async def finishing(request: Request) -> Response:
+        return await anyio.to_thread.run_sync(finished, await _body(request))
 
     async def page(request: Request) -> Response:
         return HTMLResponse(templates.get_template("review.html").render(title=session.title))
-
-    async def static(request: Request) -> Response:
-        path, kind = _STATIC.get(request.path_params["name"], (None, ""))
-        if path is None or not path.is_file():
-            return _error(404, "There is nothing here.")
-        return Response(path.read_bytes(), media_type=kind)
 
     async def state(request: Request) -> Response:
         order = _order_of_query(session, request)
@@ -255,24 +266,28 @@ def make_app(session: Session, finish: Callable[[], dict[str, Any]] | None = Non
         found = await anyio.to_thread.run_sync(session.viewer.picture, column, row)
         return _error(404, "There is no picture here.") if found is None else Response(found[0], media_type=found[1])
 
-    async def finishing(request: Request) -> Response:
-        return await anyio.to_thread.run_sync(finished, await _body(request))
-
-    async def nothing(request: Request, error: Exception) -> Response:
-        return _error(getattr(error, "status_code", 404), "There is nothing here.")
-
-    posts = {"decide": decide, "withdraw": withdraw, "show": show, "audit": audit, "refit": refit}
     routes = [
-        Route("/", guarded(page)),
-        Route("/static/{name}", guarded(static)),
-        Route("/api/state", guarded(state)),
-        Route("/image/{column:int}/{row:int}", guarded(image)),
-        Route("/api/finish", guarded(finishing), methods=["POST"]),
-        *(Route(f"/api/{name}", posting(act), methods=["POST"]) for name, act in posts.items()),
+        Route("/", _guarded(page)),
+        Route("/static/{name}", _guarded(_static)),
+        Route("/api/state", _guarded(state)),
+        Route("/image/{column:int}/{row:int}", _guarded(image)),
+        Route("/api/finish", _guarded(finishing), methods=["POST"]),
+        *(Route(f"/api/{name}", posting(name), methods=["POST"]) for name in acts.all),
     ]
-    app = Starlette(routes=routes, exception_handlers={404: nothing, 405: nothing})
+    app = Starlette(routes=routes, exception_handlers={404: _nothing, 405: _nothing})
     app.router.redirect_slashes = False
     return app
+
+
+async def _static(request: Request) -> Response:
+    path, kind = _STATIC.get(request.path_params["name"], (None, ""))
+    if path is None or not path.is_file():
+        return _error(404, "There is nothing here.")
+    return Response(path.read_bytes(), media_type=kind)
+
+
+async def _nothing(request: Request, error: Exception) -> Response:
+    return _error(getattr(error, "status_code", 404), "There is nothing here.")
 
 
 class Server:

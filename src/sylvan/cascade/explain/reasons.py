@@ -201,6 +201,16 @@ class CellReasons:
             slope, named, None if source.findings is None or source.findings.X is None else Levels(source.findings.X),
         )  # fmt: skip
 
+    def _with_reasons(self, cells: pd.DataFrame, reasons: int, similar: int) -> pd.DataFrame:
+        """Return a list of cells of the fit with so many reasons and similar rows as texts."""
+        check_integer("reasons", reasons, 0)
+        check_integer("similar", similar, 0)
+        if not reasons and not similar:
+            return cells
+        found = self.explain_cells(rows=cells, top=max(reasons, 1), similar=similar)
+        texts = {"reasons": found.texts(reasons)} if reasons else {}
+        return cells.assign(**texts, **({"similar": found.similar_texts()} if similar else {}))
+
 
 class _Judge(NamedTuple):
     """The layers that judge rows: new ones, or rows of the fit (`of_fit`), out of sample.
