@@ -268,10 +268,16 @@ def test_pictures_of_the_folder_are_shown(folder, name, kind):
     assert data == (folder / name).read_bytes()
 
 
+def test_pictures_may_be_named_by_their_address(folder):
+    (folder / "a b.png").write_bytes(PNG)
+    assert Images(folder).read((folder / "a b.png").as_uri()) == (PNG, "image/png")
+
+
 @pytest.mark.parametrize(
     "name",
     ["../secret.png", "more/../../secret.png", "{folder}/../secret.png", "/etc/passwd", "none.png", "", ".", "more",
-     "a", "a.png\0", "x" * 5000 + ".png", "\ud800.png", "~/a.png"],
+     "a", "a.png\0", "x" * 5000 + ".png", "\ud800.png", "~/a.png", "file://{folder}/../secret.png", "file://[/a.png",
+     "file:///etc/passwd", "file://{folder}/%2e%2e/secret.png", "http://localhost{folder}/a.png"],
 )  # fmt: skip
 def test_there_is_no_way_out_of_the_folder(folder, name):
     assert Images(folder).read(name.format(folder=folder)) is None

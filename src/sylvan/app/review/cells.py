@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pandas as pd
@@ -81,10 +82,11 @@ class Images:
         self.folder = None if folder is None else folder.resolve(strict=True)
 
     def find(self, name: str) -> Path | None:
-        """Return the picture that a cell of a table names."""
-        if self.folder is None or not name or Path(name).suffix.lower() not in _IMAGES:
-            return None
+        """Return the picture that a cell of a table names: in the folder, or by an address such as file:///…"""
         try:
+            name = unquote(urlsplit(name).path) if name.startswith("file://") else name
+            if self.folder is None or not name or Path(name).suffix.lower() not in _IMAGES:
+                return None
             path = (self.folder / name).resolve(strict=True)
             return path if path.is_relative_to(self.folder) and path.is_file() else None
         except (OSError, ValueError, RuntimeError):
