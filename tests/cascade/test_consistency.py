@@ -31,7 +31,9 @@ MODELS = {
     "windows": lambda: sylvan.gcforest(
         2, n_folds=2, scanning=MultiGrainedScanning(6, windows=[2, 3], grain_cycle=True, n_trees=2), **TWO
     ).fit(X, CLASSES),
-    "pairs": lambda: sylvan.SiameseDeepForest(2, n_folds=2, max_layers=2, preprocessor=X, random_state=0).fit(*PAIRS),
+    "pairs": lambda: sylvan.SiameseDeepForest(
+        2, n_folds=2, max_layers=2, lam="auto", preprocessor=X, random_state=0
+    ).fit(*PAIRS),
 }
 
 
