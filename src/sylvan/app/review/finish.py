@@ -18,7 +18,6 @@ from sylvan.labels.suggestions import apply_suggestions
 from sylvan.pages.page import Page, Table, write_whole
 
 _LISTED = 300  # cells of the list that the page shows
-_FEWEST_ANSWERS = 20  # before them, the page says no number either
 Writer = Callable[[Path, pd.DataFrame], None]
 
 
@@ -73,8 +72,8 @@ class Results:
             f"About {many(round(total['missing']), 'label was', 'labels were')} missing{among}: between "
             f"{total['low']:,.0f} and {total['high']:,.0f} with {session.confidence:.0%} confidence, {whose}."
         )
-        planned, answered = session.progress.values()
-        if audit.is_audited and answered < min(_FEWEST_ANSWERS, planned):
+        if audit.is_audited and session.n_wanted:
+            planned, answered = session.progress.values()
             missing = f"It is too early to count what was missing: {answered} of {planned} drawn cells are answered."
         said = [sum(audit.decisions.decision == value) for value in (1, -1, 0)]
         suggested = f"{many(n_suggested, 'suggested one')}, of which about {right:,} should be right"

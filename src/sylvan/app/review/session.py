@@ -26,6 +26,7 @@ _BATCH, _READY, _QUEUED = 200, 50, 500  # cells that are prepared at a time, tha
 _QUIET = 0.3  # seconds after a decision, in which another one may come, before they are counted
 _LONGEST_REST = 3.0
 _RECENT = 10
+_ENOUGH = 20  # answers of an audit
 _REMEMBERED = 1000  # requests and orders
 DECISIONS = ("confirmed", "rejected", "unsure")
 NO_MODEL = "The model is not here, so there are no reasons."
@@ -247,6 +248,12 @@ class Session:
         """How many cells were drawn, and how many of them are answered."""
         return {"planned": len(self._planned), "answered": sum(cell in self.ledger.said for cell in self._planned)}
 
+    @property
+    def n_wanted(self) -> int:
+        """How many more answers an audit needs before there is something to count: the first say next to nothing."""
+        planned, answered = self.progress.values()
+        return max(min(_ENOUGH, planned) - answered, 0)
+
     def state(self, order: Order, notice: str | None = None) -> dict[str, Any]:
         """Return all that the page shows."""
         with self.lock:
@@ -256,6 +263,7 @@ class Session:
             ledger = self.ledger
             bar = {"decided": len(ledger.said)} | {word: ledger.counts[word] for word in DECISIONS} | self.count.bar
             bar |= {"precision": self.precision, "confidence": self.confidence, "counting": self._counter.busy}
+            bar["wanted"] = self.n_wanted
             found = {
                 "title": self.title, "user": ledger.store.user, "file": ledger.store.path.name,
                 "n_rows": len(self.rows), "labels": list(map(text_of, self.labels)), "order": order._asdict(),

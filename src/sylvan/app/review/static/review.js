@@ -20,7 +20,6 @@ const LIKELY = [
   [0.45, "as likely as not"], [0.25, "rather absent"], [0.05, "probably absent"], [0, "almost certainly absent"],
 ];
 const FIRST_VALUES = 12;
-const ENOUGH = 20; // answers of an audit, from which on there is something to count
 const GLANCE = 200; // milliseconds in which nobody has seen what is asked: a second key is a slip
 const FEW_PIXELS = 64; // in a picture that is shown larger, dots and not a blur
 
@@ -355,8 +354,7 @@ function drawBar(bar, audit) {
   if (!changed("bar", bar, audit)) return;
   const note = (texts) => el("span", { class: "note" }, texts.filter(Boolean).join(" "));
   const line = (bold, ...soft) => [el("b", {}, bold), " ", note(soft)];
-  const left = Math.max(Math.min(ENOUGH, audit.planned) - audit.answered, 0);
-  // The very first answers say so little that a number would be theirs.
+  const left = bar.wanted;
   const early = audit.planned > 0 && (left > 0 || !bar.audited);
   const wanted = left > 0 ? `: ${many(left, "more answer", "more answers")}` : "";
   const missing = early ? `Too early to count${wanted}`
