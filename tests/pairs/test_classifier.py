@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import NearestNeighbors
 
 from naive_siamese import (
     CLASSES,
@@ -289,3 +291,30 @@ def test_the_class_of_a_far_neighbour():
     model = GivenDistances.fitted()
     found = model.classify([[1.0]], [[0.0], [0.0], [0.0]], ["oak", "oak", "ash"], n_neighbors=2)
     assert found.tolist() == ["oak"]
+
+
+# ------------------------------------------------------------------------------------------------ a function of points
+
+
+def test_the_distance_as_a_function():
+    model = copy.deepcopy(shared())
+    metric = model.get_metric()
+    found = [metric(a, b) for a, b in PAIRS_NEW[:6]]
+    assert all(type(value) is float for value in found)
+    expected = shared().pair_distance(PAIRS_NEW[:6])
+    np.testing.assert_array_equal(found, expected)
+    assert metric(PAIRS_NEW[0, 0].tolist(), pd.Series(PAIRS_NEW[0, 1])) == expected[0]
+    search = NearestNeighbors(n_neighbors=2, algorithm="brute", metric=metric).fit(X[:5])
+    np.testing.assert_array_equal(
+        search.kneighbors(X_NEW[:3], return_distance=False), model.kneighbors(X_NEW[:3], X[:5], 2)[1]
+    )
+    model.set_params(random_state=9).fit(PAIRS, Y)  # what was learned then stays
+    np.testing.assert_array_equal([metric(a, b) for a, b in PAIRS_NEW[:6]], expected)
+    with pytest.raises(NotFittedError):
+        small().get_metric()
+
+
+def test_calibration_by_row_numbers():
+    model = small(max_layers=1, preprocessor=X).fit(INDICES, Y)
+    by_rows = copy.deepcopy(model).calibrate_threshold(INDICES, Y).threshold_
+    assert by_rows == model.calibrate_threshold(PAIRS, Y).threshold_ != 0.5

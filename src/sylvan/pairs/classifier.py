@@ -1,15 +1,18 @@
 """Classifiers of pairs, and neighbours of points, whatever the distance is learned by."""
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_integer, check_number
+from sylvan.pairs.embedding import N_LANDMARKS, Landmarks, find_axes
 from sylvan.pairs.reading import check_pairs, check_points, check_similarity, check_two_kinds, names_of
 
 _BATCH_NUMBERS = 1 << 23  # values of pairs that are in hand at a time
@@ -19,7 +22,7 @@ _LEAST_VOTE = 1e-9  # of a neighbour at distance 1
 class PairClassifierMixin:
     """The interface of metric-learn's classifiers of pairs, on top of `_distance(pairs)`.
 
-    An estimator has `preprocessor`, sets `threshold_` in `fit`, calls `_remember(pairs, points)` at its end, and
+    An estimator has `preprocessor`, sets `threshold_` in `fit`, calls `_remember(n_features, points)` at its end, and
     returns distances of checked pairs (n, 2, n_features) in `_distance`.
     """
 
@@ -34,7 +37,7 @@ class PairClassifierMixin:
         tags.classifier_tags.multi_class = False
         return tags
 
-    _fitted_names: tuple[str, ...] = ("_points", "_features", "_both_orders", "_order_free")
+    _fitted_names: tuple[str, ...] = ("_points", "_features", "_both_orders", "_order_free", "_landmarks")
 
     def _read_fit(self, pairs: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         """Return checked pairs, which of them are dissimilar, and the points that pairs of numbers stand for."""
@@ -48,10 +51,10 @@ class PairClassifierMixin:
         points = self.preprocessor
         return points if points is None or callable(points) else check_points(points, "preprocessor")
 
-    def _remember(self, pairs: np.ndarray, points: Any) -> None:
+    def _remember(self, n_features: int, points: Any) -> None:
         """Set what all fitted classifiers of pairs know."""
         self.classes_ = np.array([-1, 1])
-        self.n_features_in_ = pairs.shape[2]
+        self.n_features_in_ = n_features
         names = names_of(self.preprocessor)
         if names is not None and len(names) == self.n_features_in_:
             self.feature_names_in_ = names
@@ -68,6 +71,12 @@ class PairClassifierMixin:
     def pair_score(self, pairs: Any) -> np.ndarray:
         """Return how similar the points of each pair are: minus their distance."""
         return -self.pair_distance(pairs)
+
+    def get_metric(self) -> Callable[[Any, Any], float]:
+        """Return the distance as a function of two points, for scikit-learn's `metric=`; slow, as it takes one pair."""
+        check_is_fitted(self, "threshold_")
+        fitted = copy.copy(self)  # another fit or threshold changes nothing
+        return lambda a, b: float(fitted.pair_distance(np.stack([a, b])[None])[0])
 
     def decision_function(self, pairs: Any) -> np.ndarray:
         """Return minus the distance of each pair; `predict` compares it with minus `threshold_`."""
@@ -90,10 +99,11 @@ class PairClassifierMixin:
         return self
 
 
-class NeighboursMixin(PairClassifierMixin):
-    """Distances of all points from all, and nearest neighbours."""
+class NeighboursMixin(ClassNamePrefixFeaturesOutMixin, PairClassifierMixin):
+    """Distances of all points from all, nearest neighbours, and a space for many points."""
 
     _order_free: bool  # whether a pair has the same distance in both orders
+    _landmarks: Landmarks
 
     def _batches(self, n: int) -> Iterator[slice]:
         """Cut n pairs into batches that fit into memory."""
@@ -143,7 +153,7 @@ class NeighboursMixin(PairClassifierMixin):
         """Return the distances and row numbers of the points of the reference nearest to each point, (n, n_neighbors).
 
         The nearest come first. Every point is compared with all points of the reference: this is for hundreds or
-        thousands of them. See `pairwise_distances` for the cost.
+        thousands of them; for more see `transform`. See `pairwise_distances` for the cost.
         """
         X, reference = self._check_points(X), self._check_points(reference, "reference")
         k = check_integer("n_neighbors", n_neighbors, 1, len(reference))
@@ -170,6 +180,39 @@ class NeighboursMixin(PairClassifierMixin):
         votes = np.zeros((len(indices), len(classes)))
         np.add.at(votes, (np.arange(len(indices))[:, None], code[indices]), _LEAST_VOTE + 1.0 - distances)
         return classes[votes.argmax(axis=1)]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return points in a space, (n, at most 16), in which Euclidean distance stands for the learned one.
+
+        For many points: any search for nearest neighbours takes these coordinates, and each point costs 64 distances,
+        those from landmarks, which are training points that the model keeps. Their similarity, 1 - distance, is taken
+        for an inner product (Nystroem), and vectors are scaled to length 1. The order of pairs is that of the learned
+        distance nearly (Spearman's correlation .8 to .99 on new points of five tables). Of the ten nearest a quarter to
+        two thirds are the same, with two classes fewer: the learned distance has the same few points, of which it is
+        surest, near to all others. Neighbours have the same class nearly as often.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.neighbors import NearestNeighbors
+        >>> from sylvan import SiameseDeepForest
+        >>> X, y = load_wine(return_X_y=True)
+        >>> model = SiameseDeepForest(n_trees=20, random_state=0).fit_from_labels(X[::2], y[::2])
+        >>> index = NearestNeighbors(n_neighbors=3).fit(model.transform(X[::2]))
+        >>> neighbours = index.kneighbors(model.transform(X[1::2]), return_distance=False)
+        >>> bool((y[::2][neighbours] == y[1::2, None]).mean() > 0.9)
+        True
+        """
+        parts = self._distance_rows(self._check_points(X), self._landmarks.points)
+        return np.concatenate([self._landmarks.place(part) for part in parts])
+
+    def _choose_landmarks(self, points: np.ndarray) -> None:
+        chosen = points[check_random_state(self.random_state).permutation(len(points))[:N_LANDMARKS]]
+        self._landmarks = Landmarks(chosen, find_axes(self.pairwise_distances(chosen)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._landmarks.axes.shape[1]
 
 
 def best_threshold(distance: np.ndarray, similar: np.ndarray, strategy: str, min_rate: Any, beta: Any) -> float:

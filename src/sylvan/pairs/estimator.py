@@ -24,6 +24,7 @@ from sylvan.io import Savable, stored
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, require
 from sylvan.pairs.classifier import NeighboursMixin, best_threshold
 from sylvan.pairs.drawing import count_pairs, draw_pairs
+from sylvan.pairs.embedding import Landmarks
 from sylvan.pairs.folds import PointFolds, fold_points
 from sylvan.pairs.groups import groups_hold, number_points, similar_groups
 from sylvan.pairs.points import PointModel, fit_points
@@ -55,7 +56,7 @@ class _DecayingWeights:
 @stored(
     "SiameseDeepForest", cascade_=DeepForestClassifier | None, points_=PointModel | None, threshold_=float,
     classes_=np.ndarray, n_features_in_=int, feature_names_in_=np.ndarray, _points=np.ndarray | None, _features=str,
-    _both_orders=bool, _order_free=bool,
+    _both_orders=bool, _order_free=bool, _landmarks=Landmarks,
 )  # fmt: skip
 class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator):
     """Learn a distance from pairs of points that are known to be similar or dissimilar.
@@ -189,13 +190,13 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
             if len(np.unique(dissimilar[sample_weight > 0])) < 2:
                 raise ValueError("All pairs of positive weight are of one kind: similar and dissimilar are needed.")
         used = np.ones(len(pairs), bool) if weights is None else weights > 0
-        number = number_points(given, pairs)[1]
+        known, number = number_points(given, pairs)
         cascade = self._fit_cascade(pairs, dissimilar, sample_weight, number, used)
         model = None
         if self.transitive == "auto":
             weights = None if weights is None else weights[used]
             model = self._fit_groups(np.asarray(given)[used], pairs[used], dissimilar[used], weights)
-        return self._finish(pairs, points, cascade, model)
+        return self._finish(known[np.unique(number[used])], points, cascade, model)
 
     def fit_from_labels(self, X: Any, y: Any, n_pairs: int | None = None, *, similar: float = 0.5) -> Self:
         """Learn from points X (n, n_features) and their classes y (n,): points of one class are similar.
@@ -223,7 +224,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
         else:
             check_two_kinds(similarity < 0)
             model = self._fit_points(points, np.unique(y, return_inverse=True)[1], drawn, similarity < 0, None)
-            self._finish(points[drawn[:1]], self._read_points(), None, model)
+            self._finish(points, self._read_points(), None, model)
         names = names_of(X)
         if names is not None:
             self.feature_names_in_ = names
@@ -279,14 +280,15 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
         return fit_points(points, classes, numbers, dissimilar, weights, n_trees, self.random_state, self.n_jobs)
 
     def _finish(
-        self, pairs: np.ndarray, points: Any, cascade: DeepForestClassifier | None, model: PointModel | None
+        self, known: np.ndarray, points: Any, cascade: DeepForestClassifier | None, model: PointModel | None
     ) -> Self:
-        """Set what the fit has found, all at the end."""
+        """Set what the fit on known points has found, all at the end."""
         self.cascade_, self.points_, self.threshold_ = cascade, model, 0.5
-        self._remember(pairs, points)
+        self._remember(known.shape[1], points)
         self._features = self.pair_features
         self._order_free = cascade is None or self._symmetric is not False or self.pair_features == "difference"
         self._both_orders = self._order_free and self.pair_features != "difference"
+        self._choose_landmarks(known)
         return self
 
     def _check_stored(self) -> None:
@@ -301,6 +303,7 @@ class SiameseDeepForest(Savable, NeighboursMixin, ClassifierMixin, BaseEstimator
             require(hasattr(inner, "layers_") and inner.n_features_in_ == 2 * d, "The cascade is not for these points.")
             require(np.array_equal(inner.classes_, [0, 1]) and inner.n_labels_ == 1, "The cascade is not for pairs.")
         require(model is None or model.n_features == d, "The model of points is for others.")
+        require(self._landmarks.points.shape[1] == d, "The landmarks are other points.")
         require(np.array_equal(self.classes_, [-1, 1]) and not np.isnan(self.threshold_), "There are other classes.")
         check_choice("pair_features", self._features, ("concatenate", "difference"))
         check_number("tau", self.tau, 0.0, 1.0)

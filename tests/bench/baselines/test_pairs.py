@@ -24,8 +24,8 @@ from sklearn.utils import get_tags
 from naive_siamese import make_pairs, make_points, rows_of, swapped
 from sylvan.bench.baselines import ConcatenatedPairs, SiameseNetwork
 from sylvan.bench.baselines.siamese_network import (
-    _column_statistics,
     _hold_out,
+    column_statistics,
     contrastive_loss,
     embed,
     initial_weights,
@@ -330,7 +330,7 @@ def test_column_statistics():
     values[:, 2] = np.nan
     values[:, 3] = 0.1
     values[:, 4] *= 1e307
-    mean, scale = _column_statistics(values)
+    mean, scale = column_statistics(values)
     np.testing.assert_allclose(mean[:2], np.nanmean(values[:, :2], axis=0))
     np.testing.assert_allclose(scale[:2], np.nanstd(values[:, :2], axis=0))
     assert (mean[2], scale[2]) == (0.0, 1.0)
@@ -464,7 +464,7 @@ def test_held_out_pairs_decide_margin_and_threshold():
     model = network(margin=margins).fit(PAIRS, Y)
     state = np.random.RandomState(0)
     held_out = _hold_out(Y < 0, 0.2, state)
-    mean, scale = _column_statistics(PAIRS[~held_out].reshape(-1, 4))
+    mean, scale = column_statistics(PAIRS[~held_out].reshape(-1, 4))
     np.testing.assert_array_equal(model.mean_, mean)
     np.testing.assert_array_equal(model.scale_, scale)
     start = initial_weights((4, 6, 1), state)

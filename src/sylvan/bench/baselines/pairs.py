@@ -1,4 +1,4 @@
-"""Classifiers of concatenated pairs, rivals of the Siamese deep forest."""
+"""Classifiers of pairs as rows, rivals of the Siamese deep forest."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,11 +29,25 @@ class PairLearner(PairClassifierMixin, ClassifierMixin, BaseEstimator):
         forget(self)
         pairs, dissimilar, points = self._read_fit(pairs, y)
         self._fit(pairs, dissimilar)
-        self._remember(pairs, points)
+        self._remember(pairs.shape[2], points)
         return self
 
     def _fit(self, pairs: np.ndarray, dissimilar: np.ndarray) -> None:
         raise NotImplementedError
+
+
+def column_statistics(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and standard deviations of columns; of one without values 0 and 1, of a constant one 1."""
+    known = ~np.isnan(X)
+    number = np.maximum(known.sum(axis=0), 1)
+    X = np.where(known, X, 0.0)
+    largest = np.abs(X).max(axis=0)
+    largest[largest == 0.0] = 1.0
+    X = X / largest  # so that squares stay in range
+    mean = X.sum(axis=0) / number
+    scale = np.sqrt((np.where(known, X - mean, 0.0) ** 2).sum(axis=0) / number)
+    # Sums of equal values may be off by rounding: such a column is constant too.
+    return mean * largest, np.where(scale > 1e-12, scale * largest, 1.0)
 
 
 def _gives_probabilities(self: "ConcatenatedPairs") -> bool:
@@ -42,7 +56,7 @@ def _gives_probabilities(self: "ConcatenatedPairs") -> bool:
 
 @parameters
 class ConcatenatedPairs(PairLearner):
-    """Classify pairs by any classifier that sees both points of a pair, one after the other.
+    """Classify pairs by any classifier that sees both points of a pair in one row.
 
     The Siamese deep forest paper's "RF" and "Bagging" are `ConcatenatedPairs(RandomForestClassifier(...))` and
     `ConcatenatedPairs(BaggingClassifier(...))`.
@@ -55,6 +69,8 @@ class ConcatenatedPairs(PairLearner):
     both_orders : bool, default=False
         False: the order of the points counts, as in the paper. True: both orders of a pair are learned from, and the
         distance is the mean of both.
+    pair_features : "concatenate" or "difference", default="concatenate"
+        "difference": the classifier sees |a - b| and a + b, which are the same in both orders.
     preprocessor : array, table, callable or None, default=None
         The points, if pairs are given as row numbers; see `sylvan.SiameseDeepForest`.
     random_state : int, RandomState or None, default=None
@@ -88,6 +104,7 @@ class ConcatenatedPairs(PairLearner):
     estimator: Any = None
     _: KW_ONLY
     both_orders: bool = False
+    pair_features: str = "concatenate"
     preprocessor: Any = None
     random_state: Any = None
 
@@ -106,18 +123,20 @@ class ConcatenatedPairs(PairLearner):
         if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
             raise TypeError(f"estimator must have predict_proba or decision_function, got {estimator!r}.")
         check_choice("both_orders", self.both_orders, (True, False))
-        rows, target = pair_rows(pairs, "concatenate"), np.where(dissimilar, -1, 1)
-        if self.both_orders:
+        check_choice("pair_features", self.pair_features, ("concatenate", "difference"))
+        both_orders = self.both_orders and self.pair_features == "concatenate"
+        rows, target = pair_rows(pairs, self.pair_features), np.where(dissimilar, -1, 1)
+        if both_orders:
             rows = np.concatenate([rows, pair_rows(pairs, "concatenate", swap=True)])
             target = np.tile(target, 2)
         with _explained_nan(rows, estimator):
             self.estimator_ = clone(estimator).fit(rows, target)
-        self._both_orders_ = self.both_orders
+        self._both_orders, self._features = both_orders, self.pair_features
         self.threshold_ = 0.5
 
     def _distance(self, pairs: np.ndarray) -> np.ndarray:
-        distance = self._one_order(pair_rows(pairs, "concatenate"))
-        if self._both_orders_:
+        distance = self._one_order(pair_rows(pairs, self._features))
+        if self._both_orders:
             distance = 0.5 * (distance + self._one_order(pair_rows(pairs, "concatenate", swap=True)))
         return distance
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from sylvan._validation import check_choice, check_integer, check_number
 from sylvan.bench.baselines.estimator import parameters
-from sylvan.bench.baselines.pairs import PairLearner
+from sylvan.bench.baselines.pairs import PairLearner, column_statistics
 from sylvan.pairs.classifier import best_threshold
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class SiameseNetwork(PairLearner):
         sizes = (pairs.shape[2], *self._check_hidden(pairs.shape[2]))
         state = check_random_state(self.random_state)
         held_out = _hold_out(dissimilar, self.validation_fraction, state)
-        self.mean_, self.scale_ = _column_statistics(pairs[~held_out].reshape(-1, pairs.shape[2]))
+        self.mean_, self.scale_ = column_statistics(pairs[~held_out].reshape(-1, pairs.shape[2]))
         pairs = self._standardise(pairs)
         networks = train_networks(pairs, dissimilar, held_out, margins, initial_weights(sizes, state), state, **plan)
         judged, truth = pairs[held_out], dissimilar[held_out]
@@ -162,20 +162,6 @@ class SiameseNetwork(PairLearner):
 def _embedded_distance(pairs: np.ndarray, weights: Any) -> np.ndarray:
     """Return the Euclidean distances of pairs of standardised points after they went through the network."""
     return np.linalg.norm(embed(pairs[:, 0], weights) - embed(pairs[:, 1], weights), axis=1)
-
-
-def _column_statistics(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and standard deviations of columns; of one without values 0 and 1, of a constant one 1."""
-    known = ~np.isnan(X)
-    number = np.maximum(known.sum(axis=0), 1)
-    X = np.where(known, X, 0.0)
-    largest = np.abs(X).max(axis=0)
-    largest[largest == 0.0] = 1.0
-    X = X / largest  # so that squares stay in range
-    mean = X.sum(axis=0) / number
-    scale = np.sqrt((np.where(known, X - mean, 0.0) ** 2).sum(axis=0) / number)
-    # Sums of equal values may be off by rounding: such a column is constant too.
-    return mean * largest, np.where(scale > 1e-12, scale * largest, 1.0)
 
 
 def _hold_out(dissimilar: np.ndarray, fraction: Any, random_state: np.random.RandomState) -> np.ndarray:
