@@ -2,7 +2,10 @@
 
 import pytest
 
-_NEEDS = {"sylvan.bench.baselines.pairs.SiameseNetwork": "torch"}
+_NEEDS = {
+    "sylvan.bench.baselines.siamese_network.SiameseNetwork": "torch",
+    "sylvan.bench.baselines.mahalanobis.MahalanobisDistance": "metric_learn",
+}
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,8 @@ there are pairs. All methods see the same pairs.
 
 Methods: "fit" (from pairs), "labels" (`fit_from_labels`), "labels + pairs" (the mean of both), "published"; the paper's
 two, "SDF" and "gcForest", and variants; random forests on both orders of the concatenated pair ("RF both") and on
-|a - b|, a + b ("RF difference"). wine, digits and breast_cancer are scikit-learn's.
+|a - b|, a + b ("RF difference"), "LightGBM both" and "LightGBM difference" (pip install lightgbm), and linear distances
+by metric-learn: "ITML" from pairs, "LMNN" and "NCA" from classes. wine, digits and breast_cancer are scikit-learn's.
 
     python benchmarks/siamese.py accuracy --out results.csv --repeats 10      # adds to the file what is not in it yet
     python benchmarks/siamese.py accuracy --out results.csv --report published.csv
@@ -43,12 +44,12 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from sylvan import SiameseDeepForest
+from sylvan.bench.baselines import ConcatenatedPairs, MahalanobisDistance
 from sylvan.cascade.scanning import MultiGrainedScanning
 from sylvan.forests import KFold, RandomForest
 from sylvan.kernels.simplex_qp import solve_tree_weights
 from sylvan.pairs import draw_pairs
 from sylvan.pairs.drawing import count_pairs
-from sylvan.pairs.reading import pair_rows
 
 SETS = ("parkinsons", "ecoli", "yeast-uci", "haberman", "breast-tissue", "ilpd", "lung-cancer")
 PUBLISHED_NAMES = {
@@ -80,6 +81,8 @@ METHODS |= {
     for name, options in METHODS.items()
     if name.startswith(("SDF ", "gcForest "))
 }
+LINEAR = ("ITML", "LMNN", "NCA")
+FROM_CLASSES = ("LMNN", "NCA")
 FROM_SKLEARN = {"wine": load_wine, "digits": load_digits, "breast_cancer": load_breast_cancer}
 KEY = ["dataset", "variant", "n_pairs", "n_trees", "repeat", "method"]
 
@@ -136,10 +139,15 @@ def run_cell(dataset, variant, n_pairs, n_trees, repeat, method):
             cascade = SiameseDeepForest(n_trees, transitive=False, random_state=repeat).fit(X[pairs], similarity)
             distance = 0.5 * (distance + cascade.pair_distance(X[test_pairs]))
     else:
-        distance = rival_distance(method, n_trees, repeat, X[pairs], similarity, X[test_pairs])
+        model, filled = rival(method, n_trees, repeat), np.nan_to_num(X, nan=-1.0)
+        if method in FROM_CLASSES:
+            model.fit_from_labels(filled[points], y[points])
+        else:
+            model.fit(filled[pairs], similarity)
+        distance = model.pair_distance(filled[test_pairs])
     return {
         **dict(zip(KEY, (dataset, variant, n_pairs, n_trees, repeat, method))),
-        "accuracy": float(((distance <= 0.5) == (test_similarity > 0)).mean()),
+        "accuracy": float(((distance <= model.threshold_) == (test_similarity > 0)).mean()),
         "auroc": float(roc_auc_score(test_similarity, -distance)),
         "said": said,
         "layers": layers,
@@ -149,19 +157,21 @@ def run_cell(dataset, variant, n_pairs, n_trees, repeat, method):
     }
 
 
-def rival_distance(method, n_trees, repeat, pairs, similarity, test_pairs):
-    """Return distances by a peer on both points side by side, in one order or both, or on |a - b|, a + b."""
-    peer = RandomForestClassifier(n_trees, random_state=repeat)
-    if method == "Bagging":
+def rival(method, n_trees, repeat):
+    """Return a peer that learns from rows of a pair (one order, both, or |a - b|, a + b), or a linear distance."""
+    name, _, features = method.partition(" ")
+    if name in LINEAR:
+        return MahalanobisDistance(name, random_state=repeat)
+    if name == "LightGBM":
+        from lightgbm import LGBMClassifier
+
+        peer = LGBMClassifier(n_estimators=n_trees, random_state=repeat, verbose=-1, n_jobs=1)
+    elif name == "RF":
+        peer = RandomForestClassifier(n_trees, random_state=repeat)
+    else:
         peer = BaggingClassifier(n_estimators=n_trees, random_state=repeat)
-    features = "difference" if method == "RF difference" else "concatenate"
-    orders = (False, True) if method == "RF both" else (False,)
-    rows, test_rows = (
-        np.concatenate([np.nan_to_num(pair_rows(part, features, swap=swap), nan=-1.0) for swap in orders])
-        for part in (pairs, test_pairs)
-    )
-    peer.fit(rows, np.tile(similarity, len(orders)))
-    return peer.predict_proba(test_rows)[:, 0].reshape(len(orders), -1).mean(axis=0)
+    options = {"pair_features": "difference"} if features == "difference" else {"both_orders": features == "both"}
+    return ConcatenatedPairs(peer, **options)
 
 
 def run_missing(cells, out, function, key, n_jobs):

@@ -296,6 +296,34 @@ def test_pairs():
     assert outcome.scores["auroc"] == roc_auc_score(data.Y_test == 1, model.decision_function(data.X_test))
 
 
+@pytest.mark.parametrize("points", ["strict", "shared"])
+def test_pairs_by_classes_of_the_training_points(points):
+    method = {"use": "SiameseDeepForest", "options": {"n_trees": 10}, "classes": True}
+    spec = {
+        "task": "pairs",
+        "repeats": 1,
+        "datasets": [{"name": "digits", "rows": 100}],
+        "measures": ["accuracy", "auroc"],
+        "factors": {"pairs": [60], "points": [points]},
+        "methods": {"classes": method, "pairs": dict(method, classes=False)},
+    }
+    protocol = make_protocol(spec)
+    by_classes, by_pairs = (run_cell(protocol, cell) for cell in protocol.cells())
+    assert by_classes.status == "done", by_classes.error
+    data = sample(protocol, protocol.cells()[0])
+    known = {point.tobytes() for point in data.points}
+    assert len(known) == len(data.points) == len(data.classes)
+    assert {point.tobytes() for point in data.X.reshape(-1, 64)} <= known
+    if points == "strict":
+        assert len(known) == 60
+        assert not known & {point.tobytes() for point in data.X_test.reshape(-1, 64)}
+    model = SiameseDeepForest(10, random_state=derive_seed(0, "model", "digits", 0))
+    model.fit_from_labels(data.points, data.classes)
+    assert by_classes.scores["auroc"] == roc_auc_score(data.Y_test == 1, model.decision_function(data.X_test))
+    assert by_classes.scores != by_pairs.scores
+    assert by_classes.definition != by_pairs.definition
+
+
 def test_failures_are_recorded():
     protocol = protocol_of({"broken": {"use": "odd_models:Broken"}})
     outcome = run_cell(protocol, protocol.cells()[0])

@@ -113,6 +113,8 @@ WRONG = [
     (("methods", "rf", "options", "n_trees"), {1, 2}, "texts, numbers, lists and tables only"),
     (("methods", "rf", "use"), 3, "methods.rf.use must be a text"),
     (("methods", "rf", "optional"), "yes", "methods.rf.optional must be true or false"),
+    (("methods", "rf", "classes"), "yes", "methods.rf.classes must be true or false"),
+    (("methods", "rf", "classes"), True, "methods.rf.classes is for pairs"),
     (("methods", "rf", "choose_layer"), "bst", "choose_layer 'bst'; did you mean 'best'"),
 ]
 

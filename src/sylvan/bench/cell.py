@@ -120,7 +120,14 @@ def _warm_up(protocol: Protocol, cell: Cell) -> None:
         data = sample(protocol, cell)
         model = _build(protocol, cell)
         model.set_params(**{name: 2 for name in ("n_trees", "max_layers") if name in model.get_params(deep=False)})
-        model.fit(data.X[:_WARM_ROWS], data.Y[:_WARM_ROWS]).predict(data.X_test[:2])
+        _fit(model, protocol, cell, data, _WARM_ROWS).predict(data.X_test[:2])
+
+
+def _fit(model: Any, protocol: Protocol, cell: Cell, data: Sample, n: int | None = None) -> Any:
+    """Fit on n rows or pairs, None: all; on classes of points, if the method is said to learn from these."""
+    if protocol.methods[cell.method].get("classes"):
+        return model.fit_from_labels(data.points, data.classes)
+    return model.fit(data.X[:n], data.Y[:n])
 
 
 def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | None) -> None:
@@ -133,7 +140,7 @@ def _run(protocol: Protocol, cell: Cell, outcome: Outcome, fingerprint: str | No
         choice = LayerChoice(spec["choose_layer"], measures, data.Y)
         choice.prepare(model)
     began = time.process_time()
-    model.fit(data.X, data.Y)
+    _fit(model, protocol, cell, data)
     outcome.seconds = time.process_time() - began
     if choice is not None:
         model.set_params(callbacks=None)

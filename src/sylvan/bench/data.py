@@ -18,13 +18,19 @@ from sylvan.pairs.drawing import count_pairs, draw_pairs
 
 
 class Sample(NamedTuple):
-    """Training data as the method sees it, test data with the truth, and of labels the share of positives it sees."""
+    """Training data as the method sees it, test data with the truth.
+
+    Of labels also the share of positives that it sees; of pairs the training points and their classes, for methods that
+    learn from classes.
+    """
 
     X: Any
     Y: np.ndarray
     X_test: Any
     Y_test: np.ndarray
     frequency: np.ndarray | None = None
+    points: np.ndarray | None = None
+    classes: np.ndarray | None = None
 
 
 class DataFacts(NamedTuple):
@@ -189,22 +195,26 @@ def _draw_pairs(protocol: Protocol, cell: Cell, factors: dict[str, Any], X: np.n
     """Draw training pairs and two thirds as many test pairs, half of them similar as far as there are enough.
 
     "shared": all pairs are drawn from all points, as published; no pair is in both. "strict": test pairs have points of
-    their own, 40 % of all.
+    their own, 40 % of all. Training points are those of training pairs, "strict" all of the other 60 %.
     """
     n_pairs, points = factors.get("pairs", 1000), factors.get("points", "strict")
     n_test = 2 * n_pairs // 3
     seed = derive_seed(protocol.seed, "pairs", cell.dataset, cell.repeat, n_pairs)
+    drawn: list[np.ndarray]
     if points == "shared":
         pairs, similarity = _balanced(y, n_pairs + n_test, seed)
         cut = round(len(pairs) * n_pairs / (n_pairs + n_test))
-        return Sample(X[pairs[:cut]], similarity[:cut], X[pairs[cut:]], similarity[cut:])
+        known = np.unique(pairs[:cut])
+        drawn = [X[pairs[:cut]], similarity[:cut], X[pairs[cut:]], similarity[cut:]]
+        return Sample(*drawn)._replace(points=X[known], classes=y[known])
     if points != "strict":
         raise ValueError(f'points must be "shared" or "strict", got {points!r}')
-    drawn: list[np.ndarray] = []
-    for rows, number in zip(train_test_split(np.arange(len(y)), test_size=0.4, random_state=seed), (n_pairs, n_test)):
+    drawn = []
+    parts = train_test_split(np.arange(len(y)), test_size=0.4, random_state=seed)
+    for rows, number in zip(parts, (n_pairs, n_test)):
         pairs, similarity = _balanced(y[rows], number, seed)
         drawn += [X[rows[pairs]], similarity]
-    return Sample(*drawn)
+    return Sample(*drawn)._replace(points=X[parts[0]], classes=y[parts[0]])
 
 
 def _balanced(y: np.ndarray, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

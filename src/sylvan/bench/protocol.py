@@ -31,6 +31,8 @@ TASKS: Mapping[str, dict[str, tuple[str, ...]]] = {
 MISSING = ("by label", "hard rows")
 #: How a method may choose a number of layers for each measure (see `sylvan.bench.methods.LayerChoice`).
 LAYER_RULES = ("best", "patience", "drop")
+#: What a method's table may say by true or false.
+_SWITCHES = ("optional", "classes")
 #: Share of test rows of a holdout, if none is given.
 TEST_SHARE = 0.3
 #: The set that needs no data folder.
@@ -76,7 +78,8 @@ class Protocol:
     repeats : folds, or repetitions of a random split
     split : `kind` ("stratified-folds", "folds", "holdout" or "pairs") and `test_share`
     factors : levels by name
-    methods, optional : `name` (printed), `use`, `options` and `choose_layer` of each; `optional` ones run when named
+    methods, optional : `name` (printed), `use`, `options`, `choose_layer` and `classes` of each; `optional` ones run
+        when named
     text : the TOML text that it was read from
     first : run only so many of the folds; None: all
     """
@@ -140,7 +143,10 @@ class Protocol:
 
     def definition(self, cell: Cell) -> str:
         """Return a mark of everything that decides what a cell's figures are, but for the software."""
-        spec = {key: self.methods[cell.method].get(key) for key in ("use", "options", "choose_layer")}
+        method = self.methods[cell.method]
+        spec = {key: method.get(key) for key in ("use", "options", "choose_layer")}
+        if method.get("classes"):
+            spec["classes"] = True
         folds = self.repeats if self.repeat_name == "fold" else None  # what a fold is depends on their number
         parts = [self.task, self.seed, self.split, folds, self.data_of(cell.dataset), list(self.measures), spec]
         parts += [cell.dataset, cell.factors, cell.repeat, cell.target]
@@ -315,10 +321,13 @@ def _check_level(task: str, factor: str, level: Any) -> None:
 def _check_method(key: str, method: Any, task: str) -> None:
     if not isinstance(method, Mapping):
         raise ValueError(f"methods.{key} must be a table, got {method!r}")
-    _only(f"methods.{key}", method, ("name", "use", "options", "choose_layer", "optional"))
-    for name, kind, words in (("name", str, "a text"), ("use", str, "a text"), ("optional", bool, "true or false")):
+    _only(f"methods.{key}", method, ("name", "use", "options", "choose_layer", "classes", "optional"))
+    kinds = (("name", str, "a text"), ("use", str, "a text"), *((key, bool, "true or false") for key in _SWITCHES))
+    for name, kind, words in kinds:
         if not isinstance(method.get(name, kind()), kind):
             raise ValueError(f"methods.{key}.{name} must be {words}, got {method[name]!r}")
+    if method.get("classes") and task != "pairs":
+        raise ValueError(f"methods.{key}.classes is for pairs: tables of labels have no other way to learn.")
     if "choose_layer" in method:
         if task != "labels":
             raise ValueError(f"methods.{key}.choose_layer is for tables of labels, not for pairs.")

@@ -230,7 +230,7 @@ def _key(cell: Cell) -> tuple[str, str, int, str, str]:
 
 def _decisive(method: dict[str, Any]) -> str:
     """Return what decides a method's figures, in one form."""
-    return json.dumps([method.get(key) for key in ("use", "options", "choose_layer")], sort_keys=True)
+    return json.dumps([method.get(key) for key in ("use", "options", "choose_layer", "classes")], sort_keys=True)
 
 
 def _union(before: Iterable[Any], now: Iterable[Any]) -> list[Any]:

@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from naive_siamese import make_pairs, make_points, rows_of, swapped
-from sylvan.bench.baselines import ConcatenatedPairs, SiameseNetwork
+from sylvan.bench.baselines import ConcatenatedPairs, MahalanobisDistance, SiameseNetwork
 from sylvan.bench.baselines.siamese_network import (
     _hold_out,
     column_statistics,
@@ -54,7 +54,12 @@ def network(**options):
     return SiameseNetwork(**{"margin": 5.0, "max_epochs": 15, "random_state": 0} | options)
 
 
-all_models = pytest.mark.parametrize("make", [forest, bagging, network])
+def itml(**options):
+    pytest.importorskip("metric_learn")
+    return MahalanobisDistance(**{"random_state": 0} | options)
+
+
+all_models = pytest.mark.parametrize("make", [forest, bagging, network, itml])
 
 
 # ------------------------------------------------------------------------------------------------ the common interface
@@ -172,6 +177,17 @@ def test_both_orders():
     assert (changed.pair_distance(PAIRS_NEW) == model.pair_distance(PAIRS_NEW)).all()
 
 
+def test_differences_and_sums():
+    model = forest(pair_features="difference").fit(PAIRS, Y)
+    plain = RandomForestClassifier(10, random_state=0).fit(rows_of(PAIRS, "difference"), Y)
+    expected = plain.predict_proba(rows_of(PAIRS_NEW, "difference"))[:, 0]
+    np.testing.assert_allclose(model.pair_distance(PAIRS_NEW), expected, atol=1e-15)
+    both = forest(pair_features="difference", both_orders=True).fit(PAIRS, Y)  # there is one order only
+    assert (both.pair_distance(PAIRS_NEW) == model.pair_distance(PAIRS_NEW)).all()
+    with pytest.raises(ValueError, match="pair_features"):
+        forest(pair_features="product").fit(PAIRS, Y)
+
+
 def test_classifier_without_probabilities():
     model = ConcatenatedPairs(LinearSVC(random_state=0)).fit(PAIRS, Y)
     plain = LinearSVC(random_state=0).fit(rows_of(PAIRS), Y)
@@ -229,6 +245,61 @@ def test_no_classifier(wrong):
 def test_wrong_both_orders():
     with pytest.raises(ValueError, match="both_orders"):
         ConcatenatedPairs(both_orders="yes").fit(PAIRS, Y)
+
+
+# ------------------------------------------------------------------------------------------------ linear distances
+
+
+@pytest.mark.parametrize("algorithm", ["ITML", "LMNN", "NCA"])
+def test_linear_distances(algorithm):
+    pytest.importorskip("metric_learn")
+    model = MahalanobisDistance(algorithm, preprocessor=X, random_state=0)
+    model = model.fit(INDICES, Y) if algorithm == "ITML" else model.fit_from_labels(X, CLASSES)
+    known = PAIRS.reshape(-1, 4) if algorithm == "ITML" else X
+    np.testing.assert_allclose(model.mean_, known.mean(axis=0))
+    np.testing.assert_allclose(model.scale_, known.std(axis=0))
+    (a, b), L = (PAIRS_NEW[0] - model.mean_) / model.scale_, model.components_
+    by_hand = sum((L[i] @ (a - b)) ** 2 for i in range(len(L))) ** 0.5
+    assert model.pair_distance(PAIRS_NEW[:1])[0] == pytest.approx(by_hand)
+    assert model.score(PAIRS_NEW, Y_NEW) > 0.8
+    assert np.mean(model.predict(PAIRS) == Y) > 0.7
+    assert (model.pair_distance(INDICES) == model.pair_distance(PAIRS)).all()
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict(INDICES) == model.predict(INDICES)).all()
+
+
+@pytest.mark.parametrize("algorithm", ["ITML", "LMNN", "NCA"])
+def test_linear_distances_are_those_of_the_package(algorithm):
+    """Of its learned map as it stands, by points that need no change."""
+    package = pytest.importorskip("metric_learn")
+    plain = getattr(package, algorithm)(random_state=np.random.RandomState(0))
+    model = MahalanobisDistance(algorithm, random_state=0)
+    try:
+        if algorithm == "ITML":
+            flat = PAIRS.reshape(-1, 4)
+            plain.fit(((flat - flat.mean(axis=0)) / flat.std(axis=0)).reshape(PAIRS.shape), Y)
+            model.fit(PAIRS, Y)
+        else:
+            plain.fit((X - X.mean(axis=0)) / X.std(axis=0), CLASSES)
+            model.fit_from_labels(X, CLASSES)
+    except TypeError as error:  # its checks of what it is given
+        pytest.skip(f"metric-learn does not go with this scikit-learn: {error}")
+    np.testing.assert_allclose(np.abs(model.components_), np.abs(plain.components_), atol=1e-3)
+
+
+def test_linear_distances_learn_in_one_way():
+    with pytest.raises(ValueError, match=r"LMNN learns from classes of points: fit_from_labels"):
+        MahalanobisDistance("LMNN").fit(PAIRS, Y)
+    with pytest.raises(ValueError, match=r"ITML learns from pairs: fit\("):
+        MahalanobisDistance().fit_from_labels(X, CLASSES)
+    with pytest.raises(ValueError, match="algorithm must be"):
+        MahalanobisDistance("SDML").fit(PAIRS, Y)
+
+
+def test_without_metric_learn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "metric_learn", None)
+    with pytest.raises(ImportError, match="ITML needs metric-learn: pip install"):
+        MahalanobisDistance().fit(PAIRS, Y)
 
 
 # ------------------------------------------------------------------------------------------------ parts of the network
