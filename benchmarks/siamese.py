@@ -16,6 +16,8 @@ by metric-learn: "ITML" from pairs, "LMNN" and "NCA" from classes. wine, digits 
     python benchmarks/siamese.py accuracy --out new.csv --variants strict --pairs 100 1000 --trees 100 --repeats 10 \\
         --methods fit labels "RF both" "RF difference"
     python benchmarks/siamese.py digits --out digits.csv                      # with and without scanning
+    python benchmarks/siamese.py space --out space.csv --variants strict --pairs 1000 --trees 100 --methods fit labels
+    python benchmarks/siamese.py many                                         # 10^5 points in the space of `transform`
     python benchmarks/siamese.py weights                                      # the weight problems: time and memory
     python benchmarks/siamese.py scanning                                     # against scikit-learn's forests
 
@@ -38,10 +40,12 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from scipy import stats
+from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
+from sklearn.neighbors import NearestNeighbors
 
 from sylvan import SiameseDeepForest
 from sylvan.bench.baselines import ConcatenatedPairs, MahalanobisDistance
@@ -193,7 +197,9 @@ def report(results, published):
     """Print the means, the comparison with equal weights, and that with the published figures."""
     columns = [c for c in ("variant", "n_pairs", "n_trees", "dataset") if c in results]
     by_set = results.groupby([*columns, "method"])
-    for value in ("auroc", "said", "accuracy"):  # "said": the accuracy that training promised, out of sample
+    # "said": the accuracy that training promised, out of sample. Of a space, "accuracy" and "learned" are shares of
+    # neighbours of the same class.
+    for value in ("auroc", "said", "order", "recall", "learned", "accuracy"):
         table = by_set[value].mean().unstack() if value in results else pd.DataFrame()
         if not table.empty:
             means = table.groupby([c for c in columns if c != "dataset"]).mean()
@@ -283,6 +289,60 @@ def run_digits(dataset, variant, n_pairs, n_trees, repeat, method):
         "layers": model.n_layers_,
         "seconds": time.process_time() - began,
     }
+
+
+# ---------------------------------------------------------------------------------------------- transform
+
+
+def run_space(dataset, variant, n_pairs, n_trees, repeat, method):
+    """Compare the space of `transform` with the learned distance, on up to 300 new points."""
+    warnings.simplefilter("ignore")
+    X, y = load_points(dataset)
+    points, pairs, similarity, _, _ = draw(X, y, variant, n_pairs, repeat)
+    model = SiameseDeepForest(n_trees, preprocessor=X, random_state=repeat)
+    if method == "labels":
+        model.fit_from_labels(X[points], y[points])
+    else:
+        model.fit(pairs, similarity)
+    new = np.random.RandomState(repeat).permutation(np.setdiff1d(np.arange(len(X)), points))[:300]
+    learned = model.pairwise_distances(X[new])
+    placed = squareform(pdist(model.transform(X[new])))
+    i, j = np.triu_indices(len(new), 1)
+    order = stats.spearmanr(placed[i, j], learned[i, j]).statistic
+    for distances in (learned, placed):
+        np.fill_diagonal(distances, np.inf)
+    by_learned, by_place = (np.argsort(d, axis=1, kind="stable")[:, :10] for d in (learned, placed))
+    return {
+        **dict(zip(KEY, (dataset, variant, n_pairs, n_trees, repeat, method))),
+        "accuracy": float(np.mean(y[new][by_place] == y[new][:, None])),  # share of neighbours of the same class
+        "learned": float(np.mean(y[new][by_learned] == y[new][:, None])),
+        "order": order,
+        "recall": float(np.mean([len(set(a) & set(b)) / 10 for a, b in zip(by_learned, by_place)])),
+    }
+
+
+def time_space():
+    """Time the ten nearest of 10^5 points: digits with noise."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.RandomState(0)
+    many = X[rng.randint(len(X), size=100_000)] + rng.normal(scale=1.0, size=(100_000, 64))
+    pairs, similarity = draw_pairs(y, 1000, random_state=0)
+    for name in ("fit", "labels"):
+        model = SiameseDeepForest(100, preprocessor=X, random_state=0)
+        model = model.fit_from_labels(X, y) if name == "labels" else model.fit(pairs, similarity)
+        before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        placed = model.transform(many)
+        seconds, began = time.process_time() - began, time.process_time()
+        NearestNeighbors(n_neighbors=10).fit(placed).kneighbors(placed)
+        search, began = time.process_time() - began, time.process_time()
+        model.kneighbors(many[:20], many[:5000], 10)
+        whole = (time.process_time() - began) * 100_000  # 20 * 5000 of 10^5 * 10^5 pairs
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(
+            f"{name}: transform {seconds:.0f} s, {placed.shape[1]} coordinates, the ten nearest of all {search:.0f} s; "
+            f"all pairs would take {whole / 3600:.0f} hours; peak {peak:.2f} GiB ({before / 2**20:.2f} before)",
+            flush=True,
+        )
 
 
 # ---------------------------------------------------------------------------------------------- speed
@@ -380,7 +440,7 @@ def time_scanning():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["accuracy", "digits", "weights", "scanning"])
+    parser.add_argument("what", choices=["accuracy", "digits", "space", "weights", "scanning", "many"])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--report", type=Path, nargs="?", const=Path(), help="print tables of --out; published figures")
     parser.add_argument("--datasets", nargs="+")
@@ -396,11 +456,14 @@ def main():
         return time_weights()
     if options.what == "scanning":
         return time_scanning()
+    if options.what == "many":
+        return time_space()
     if options.out is None:
         parser.error("--out is needed")
     if options.report is not None:
         return report(pd.read_csv(options.out), None if options.report == Path() else options.report)
     digits = options.what == "digits"
+    run = {"accuracy": run_cell, "digits": run_digits, "space": run_space}[options.what]
     cells = [
         (dataset, variant, n_pairs, n_trees, repeat, method)
         for repeat in range(options.first_repeat, options.first_repeat + options.repeats)
@@ -411,7 +474,7 @@ def main():
         for method in options.methods or (("SDF", "SDF scanning") if digits else ("gcForest", "SDF"))
         if not (dataset == "lung-cancer" and n_pairs != min(options.pairs))  # it has 496 pairs
     ]
-    run_missing(cells, options.out, run_digits if digits else run_cell, KEY, options.jobs)
+    run_missing(cells, options.out, run, KEY, options.jobs)
     return None
 
 
