@@ -327,7 +327,7 @@ def time_space():
     rng = np.random.RandomState(0)
     many = X[rng.randint(len(X), size=100_000)] + rng.normal(scale=1.0, size=(100_000, 64))
     pairs, similarity = draw_pairs(y, 1000, random_state=0)
-    for name in ("fit", "labels"):
+    for name in ("labels", "fit"):
         model = SiameseDeepForest(100, preprocessor=X, random_state=0)
         model = model.fit_from_labels(X, y) if name == "labels" else model.fit(pairs, similarity)
         before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
