@@ -31,6 +31,8 @@ TASKS: Mapping[str, dict[str, tuple[str, ...]]] = {
 MISSING = ("by label", "hard rows")
 #: How a method may choose a number of layers for each measure (see `sylvan.bench.methods.LayerChoice`).
 LAYER_RULES = ("best", "patience", "drop")
+#: How the title of a quick run ends.
+QUICK = " (quick)"
 #: Share of test rows of a holdout, if none is given.
 TEST_SHARE = 0.3
 #: The set that needs no data folder.
@@ -245,7 +247,7 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
         chosen = optional if method.get("optional") else methods
         chosen[key] = dict(method) | {"options": _fill(_table("options", method), values)}
     made = _checked(Protocol(
-        name=str(spec.get("name", name)), title=str(spec.get("title", name)) + (" (quick)" if quick else ""),
+        name=str(spec.get("name", name)), title=str(spec.get("title", name)) + (QUICK if quick else ""),
         source=str(spec.get("source", "")), task=task, seed=spec.get("seed", 0), datasets=datasets, data=data,
         measures=tuple(_list("measures", spec.get("measures", []))), repeats=repeats,
         split=dict(_table("split", spec)) or {"kind": TASKS[task]["splits"][0]}, factors=factors,
