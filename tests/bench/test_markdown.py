@@ -1,10 +1,12 @@
 """The page in Markdown says what the tables of scores say."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from made_results import make_results
 from sylvan.bench import make_protocol
@@ -140,6 +142,68 @@ def test_nothing_finished_and_no_published_figures(tmp_path):
     assert "published" not in write_markdown(results, tmp_path / "page.md").read_text()
     empty = Results(results.protocol, results.scores[:0], results.layers[:0], results.cells[:0], results.planned)
     assert "No cell is finished." in write_markdown(empty, tmp_path / "empty.md").read_text()
+
+
+PICTURE = re.compile(r"!\[([^\[\]]+)\]\((assets/[\w.-]+\.png)\)")
+
+
+def test_pictures_lie_beside_the_page_and_say_what_is_seen(tmp_path):
+    results = made(("emotions", "flags", "birds"), {"ilr": [0.3, 0.5]})
+    page = write_markdown(results, tmp_path / "a page.md").read_text()
+    found = {name: alt for alt, name in PICTURE.findall(page)}
+    names = ("ranks", "ilr", "published", "cost")
+    assert list(found) == [f"assets/a-page-{name}.png" for name in names]
+    assert sorted(found) == sorted(f"assets/{file.name}" for file in (tmp_path / "assets").iterdir())
+    for name in found:
+        with Image.open(tmp_path / name) as image:
+            assert image.width <= 1000
+            assert not image.info
+        assert (tmp_path / name).stat().st_size < 60_000
+    order = [row[0] for row in after(page, "## Average ranks")[1:]]
+    texts = dict(zip(names, found.values()))
+    assert re.search(" [0-9]+(,| and) ".join(order), texts["ranks"])
+    head, *rows = after(page, "<summary>micro AUROC")
+    best = max(rows, key=lambda row: float(row[head.index("ILR 0.5")].strip("*")))[0]
+    assert f"Best at 0.5, micro AUROC ↑: {best};" in texts["ilr"]
+    assert f"the best {order[0]}" in texts["cost"]
+    assert not re.search(r"\n{3}", page)
+
+
+def test_same_results_same_page_and_pictures(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_markdown(made(("emotions", "flags"), {"ilr": [0.3, 0.5]}), tmp_path / name / "A.md")
+    files = [file.relative_to(tmp_path / "one") for file in (tmp_path / "one").rglob("*.*")]
+    assert len(files) == 5
+    assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
+
+
+@pytest.mark.parametrize("name", ["a]b", "[x](y)", "a\nb", "\\"])
+def test_names_do_not_end_the_text_of_a_picture(tmp_path, name):
+    results = made()
+    results.protocol.methods["cafe"]["name"] = name
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    assert len(PICTURE.findall(page)) == page.count("![") == 2
+
+
+def test_one_data_set_and_one_repeat_are_said_once(tmp_path):
+    results = made(("emotions",), {"ilr": [0.3, 0.5]})
+    first = results.scores[results.scores["repeat"] == 0]
+    results = Results(results.protocol, first, *list(vars(results).values())[2:])
+    page = write_markdown(results, tmp_path / "page.md").read_text()
+    assert page.count("two data sets or more") == 1
+    assert "too few" not in page
+    assert "Scores of one fold." in page
+    assert "-ranks.png" not in page
+    head, *_ = after(write_markdown(made(), tmp_path / "few.md").read_text(), "## Tests over data sets")
+    assert head[-1] == "best rank"  # three sets are too few for pairs: two columns would say nothing
+
+
+def test_a_quick_run_is_not_held_against_published_figures(tmp_path):
+    results = made(("emotions", "flags"), {"ilr": [0.5]})
+    quick = Results(replace(results.protocol, title="A (quick)"), *list(vars(results).values())[1:])
+    assert "published" in write_markdown(results, tmp_path / "page.md").read_text()
+    assert "published" not in write_markdown(quick, tmp_path / "page.md").read_text()
 
 
 @pytest.mark.parametrize("repeats", [2, 3])

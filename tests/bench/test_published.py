@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sylvan.bench import load_protocol
 from sylvan.bench.published import compare, published_figures
 from sylvan.bench.statistics import paired_t
 from sylvan.measures import get_measure
@@ -170,6 +171,22 @@ def test_only_cells_with_a_counterpart():
     assert compare(ours, theirs)[["dataset", "method", "ours"]].values.tolist() == [["emotions", "imldf", 0.2]]
     assert compare(ours[:0], theirs).empty
     assert list(compare(ours[:0], theirs).columns) == list(compare(ours, theirs).columns)
+
+
+def test_a_run_as_published_has_the_figures_of_its_method():
+    ours = pd.concat([scores([0.1]), scores([0.2], method="imldf_published"), scores([0.3], method="imldf_other")])
+    table = compare(ours, figure(0.25, 0.1))
+    assert table[["method", "ours", "theirs"]].values.tolist() == [
+        ["imldf", 0.1, 0.25],
+        ["imldf_published", 0.2, 0.25],
+    ]
+
+
+def test_every_method_that_is_run_as_published_has_published_figures():
+    for name in EXPECTED:
+        protocol = load_protocol(name)
+        runs = {key.removesuffix("_published") for key in protocol.optional if key.endswith("_published")}
+        assert runs <= set(published_figures(name)["method"])
 
 
 def test_factors_meet_by_value_and_an_unknown_one_meets_all():

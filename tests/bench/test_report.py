@@ -315,9 +315,10 @@ def test_lines_against_a_factor_use_data_sets_with_all_levels(tmp_path):
     scores = results.scores
     results.scores = scores[~((scores["dataset"] == "birds") & (scores["ilr"] == 0.5))]
     study = Study(results)
-    ((title, wide, left_out),) = parts._factor_panels(study, "micro_f1", "ilr", [])
+    ((title, wide, best, left_out),) = parts._factor_panels(study, "micro_f1", "ilr", [])
     kept = scores[scores["dataset"] != "birds"].groupby(["ilr", "method"])["value"].mean()
     assert (title, left_out) == ("micro F1 ↑", 1)
+    assert best == wide.loc[0.5].idxmax()
     for (ilr, method), value in kept.items():
         np.testing.assert_allclose(wide.at[ilr, method.upper()], value)
     assert "leaves out 1 data set" in read(write_report(results, tmp_path / "page.html")).page
@@ -375,7 +376,16 @@ def test_awkward_results_make_a_page(case, tmp_path):
         assert "There are no scores" in page.page
         assert page.figures == []
     if case == "one method":
-        assert "nothing to rank" in page.page
+        assert page.page.split("Scores Mean")[0].count("nothing to rank") == 1
+    if case == "one data set":
+        assert page.page.count("need two data sets or more") == 1
+        assert not {"friedman", "wilcoxon"} & set(page.tables)
+        assert "ranks" in page.tables
+    if case == "two methods":
+        assert "Friedman's test is left out: it needs at least 3 methods, got 2." in page.page
+        assert "wilcoxon" in page.tables
+    if case == "one repeat":
+        assert "Scores of one fold." in page.page
     if case == "markup":
         assert "<script>alert(1)</script>" in page.page
     if case == "same names":

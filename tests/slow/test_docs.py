@@ -53,6 +53,7 @@ DOCUMENTED = (
 )
 NOT_RUN = {
     "index.md": 1, "howto/comparing-methods.md": 1, "howto/labels-and-cleanlab.md": 1, "howto/review-page.md": 2,
+    "results/README.md": 1,
 }  # fmt: skip
 
 pytestmark = pytest.mark.slow
@@ -235,7 +236,7 @@ def test_figures_are_those_of_the_results():
     results = {name: (DOCS / f"results/{name}.md").read_text(encoding="utf-8").lower() for name in "ACD"}
     weak = table_after(quoted, "\n## predicting from weak labels")
     for measure, name in {"micro auroc": "auroc (ranking)", "micro mcc": "mcc (labels)"}.items():
-        means = table_after(results["A"], "\n## means over data sets", f"\n{measure} (")
+        means = table_after(results["A"], "\n## means over data sets", f"{measure} (")
         assert {method: float(cells[name]) for method, cells in weak.items()} == pytest.approx(
             {method: float(cells["ilr 0.5"]) for method, cells in means.items()}, abs=0.01
         )
@@ -244,7 +245,7 @@ def test_figures_are_those_of_the_results():
         for measure in list(cells)[1:]:
             assert float(cells[measure]) == pytest.approx(float(ranks[method][measure]), abs=0.1)
     found = re.search(r"sdf has an accuracy of (\.\d\d) .* it is\s(\.\d\d)", quoted, flags=re.DOTALL)
-    accuracy = table_after(results["D"], "\naccuracy (")["sdf"]
+    accuracy = table_after(results["D"], "\n## means over data sets", "accuracy (")["sdf"]
     for number, points in enumerate(("shared", "strict"), start=1):
         assert float(found[number]) == pytest.approx(float(accuracy[f"points {points}, pairs 2000"]), abs=0.01)
 

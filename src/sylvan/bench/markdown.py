@@ -1,19 +1,26 @@
-"""Results as a page in Markdown: figures that can be committed, compared in a diff, and read without a browser."""
+"""Results as a page in Markdown: figures that can be committed, compared in a diff, and read without a browser.
+
+The few pictures that say most are PNG files in the folder `assets` beside the page.
+"""
 
 import os
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sylvan.bench.report.ran import cost_tables
-from sylvan.bench.report.scores import compared, gains, score_tables
+from sylvan._messages import printable
+from sylvan.bench.report.ran import cost_figure, cost_tables
+from sylvan.bench.report.scores import compared, factor_lines, gains, published_tables, score_tables
 from sylvan.bench.report.study import ALPHA, Study
+from sylvan.bench.report.summary import boxes
 from sylvan.bench.statistics import dataset_means, friedman, not_significantly_worse, ranks, wilcoxon_pairs
 from sylvan.bench.store import Results
 from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Markup, Page, Table, write_whole
-from sylvan.pages.words import NotHere, direction
+from sylvan.pages.words import NotHere, direction, slug
 from sylvan.plotting.style import greater_is_better
 
 _TEMPLATES = Path(__file__).parent / "report" / "templates"
@@ -21,15 +28,18 @@ Rows = list[list[Any]]
 
 
 def write_markdown(results: Results, path: str | os.PathLike[str]) -> Path:
-    """Write ranks, tests, means, costs and the comparison with published figures as a page in Markdown."""
-    study = Study(results)
-    facts = _origin(study) | _data(study) | _costs(study)
+    """Write ranks, tests, means, costs and the comparison with published figures as a page in Markdown.
+
+    Its pictures go into the folder `assets` beside it, under names that begin with that of the page.
+    """
+    study = Study(results, narrow=True)
+    facts = _origin(study) | _data(study) | _costs(study) | {"pictures": _pictures(study, Path(path))}
     if study.measures:
         facts |= _ranks(study) | _means(study) | _published(study) | {"tests": _tests(study)}
         facts["details"] = [(name, *_written(table)) for name, table in score_tables(study)["tables"]]
     known = {"study": study, "ALPHA": ALPHA, "greater": greater_is_better}
     text = Page("", templates=_TEMPLATES, known=known).render("results.md", **facts)
-    return write_whole(path, (text.rstrip() + "\n").encode())
+    return write_whole(path, (re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n").encode())
 
 
 def _origin(study: Study) -> dict[str, Any]:
@@ -44,6 +54,24 @@ def _origin(study: Study) -> dict[str, Any]:
     # In a block of code, signs stand for themselves.
     commands = [Markup(line) for line in study.results.command.splitlines() if line]
     return {"n_done": len(cells) - failed, "n_failed": failed, "made": made, "commands": commands}
+
+
+def _pictures(study: Study, page: Path) -> dict[str, list[dict[str, Any]]]:
+    """Draw what makes sense here; return by part of the page what each picture is called and what is to be seen."""
+    parts = {"ranks": boxes, "factors": factor_lines, "published": published_tables, "cost": cost_figure}
+    start = re.sub(r"[^\w.-]+", "-", page.stem, flags=re.ASCII)
+    found: dict[str, list[dict[str, Any]]] = {part: [] for part in parts}
+    for part, describe in parts.items():
+        with suppress(NotHere):
+            facts = describe(study)
+            found[part] = [one for one in facts.get("drawn", [facts]) if one["picture"] is not None]
+        for one in found[part]:
+            one["file"] = f"assets/{start}-{slug(one.get('factor', part))}.png"
+            # Brackets would end the text in Markdown.
+            one["alt"] = re.sub(r"[\[\]\\]", " ", printable(one["alt"]))
+            (page.parent / "assets").mkdir(exist_ok=True)
+            write_whole(page.parent / one["file"], one["picture"].data)
+    return found
 
 
 def _data(study: Study) -> dict[str, Any]:
@@ -83,8 +111,13 @@ def _wide(study: Study, measure: str, level: tuple[Any, ...]) -> pd.DataFrame:
     return dataset_means(study.scores, measure, **dict(zip(study.factors, level)))
 
 
-def _tests(study: Study) -> Rows:
+def _tests(study: Study) -> tuple[list[str], Rows] | None:
     """Who is first by mean and by rank, Friedman's test, and who is not significantly worse than the best."""
+    try:
+        study.need_two_datasets()
+    except NotHere:
+        return None
+    few = "too few data sets"
     rows, overall = [], ranks(study.scores).overall
     for measure in study.measures:
         for level in study.levels:
@@ -98,13 +131,16 @@ def _tests(study: Study) -> Rows:
             different = f"{int((pairs['p_adjusted'] < ALPHA).sum())} of {len(pairs)}"
             tied = "all" if len(good) == wide.shape[1] else ", ".join(name for name in good if name != best)
             if (pairs["smallest_p"] >= ALPHA).all():
-                different = tied = "too few data sets"
+                different = tied = few
             part = study.at(overall[overall["measure"] == measure], level)
             first = "" if part.empty else part["method"].iloc[int(part["rank"].argmin())]
             p = "" if pd.isna(test.f_p) else f"{test.f_p:.4f}"
             name = study.level_name(level) or "all"
             rows.append([measure_name(measure), name, len(wide), p, best, first, different, tied])
-    return rows
+    head = ["measure", "level", "data sets", "Friedman p", "best mean", "best rank"]
+    if all(row[-1] == few for row in rows):
+        return head, [row[:-2] for row in rows]
+    return [*head, "different pairs", "not significantly worse"], rows
 
 
 def _means(study: Study) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from sylvan.plotting.drawing import calm, draw_boxes
 from sylvan.plotting.style import GRID, Style, report_look
 
 Styles = Mapping[str, Style]
+_MOST_BARS = 6  # that join methods in a panel: more would say nothing
 
 
 class Panel(NamedTuple):
@@ -46,11 +47,13 @@ def percentile_boxes(panels: Sequence[Panel], methods: Sequence[str], styles: St
     titles = [_wrap(panel.title + _friedman_note(panel.p_value), 36) for panel in panels]
     above = 0.24 + 0.14 * max((title.count("\n") + 1 for title in titles), default=0)
     left = 0.25 + 0.078 * max(map(len, names), default=0)
+    bars = min(max((len(panel.groups) for panel in panels), default=0), _MOST_BARS)  # one axis for all panels
     with report_look():
         size = (2.3, 0.25 * len(methods) + 0.1)
         figure, places = _grid(len(panels), columns, size, left=left, bottom=0.45, between=0.15, above=above)
         for panel, title, (ax, leftmost, lowest) in zip(panels, titles, places):
             _draw_boxes(ax, panel, methods, styles)
+            ax.set_xlim(-4, 104 + (7 * bars + 2 if bars else 0))
             ax.set_title(title, fontsize=8.5)
             ax.set_yticks(np.arange(len(methods)), names)
             ax.set_ylim(len(methods) - 0.4, -0.6)
@@ -60,7 +63,6 @@ def percentile_boxes(panels: Sequence[Panel], methods: Sequence[str], styles: St
 
 
 def _draw_boxes(ax: Axes, panel: Panel, methods: Sequence[str], styles: Styles) -> None:
-    ax.set_xlim(-4, 104 + (7 * min(len(panel.groups), 6) + 2 if panel.groups else 0))
     ax.set_xticks([0, 25, 50, 75, 100])
     ax.grid(axis="x", **GRID)
     columns = {y: panel.ranks.get(name, pd.Series(dtype=float)).dropna() for y, name in enumerate(methods)}
@@ -72,9 +74,9 @@ def _draw_boxes(ax: Axes, panel: Panel, methods: Sequence[str], styles: Styles) 
         ax.text(at, y, f"{values.mean():.0f}", fontsize=6.5, ha="center", va="center", zorder=5, bbox=white)
     if found:
         draw_boxes(ax, found, colours)
-    # More than six bars would say nothing: the largest groups are drawn.
+    # The largest groups are drawn.
     rows = [sorted(methods.index(name) for name in group if name in methods) for group in panel.groups]
-    rows = sorted((row for row in rows if len(row) > 1), key=lambda row: (-len(row), row))[:6]
+    rows = sorted((row for row in rows if len(row) > 1), key=lambda row: (-len(row), row))[:_MOST_BARS]
     for i, row in enumerate(sorted(rows)):
         x = 109 + 7 * i
         ax.plot([x, x], [row[0], row[-1]], color="#444444", linewidth=1.2, clip_on=False)

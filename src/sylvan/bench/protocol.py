@@ -33,6 +33,8 @@ MISSING = ("by label", "hard rows")
 LAYER_RULES = ("best", "patience", "drop")
 #: What a method's table may say by true or false.
 _SWITCHES = ("optional", "classes")
+#: How the title of a quick run ends.
+QUICK = " (quick)"
 #: Share of test rows of a holdout, if none is given.
 TEST_SHARE = 0.3
 #: The set that needs no data folder.
@@ -251,7 +253,7 @@ def make_protocol(spec: Mapping[str, Any], *, name: str = "custom", text: str = 
         chosen = optional if method.get("optional") else methods
         chosen[key] = dict(method) | {"options": _fill(_table("options", method), values)}
     made = _checked(Protocol(
-        name=str(spec.get("name", name)), title=str(spec.get("title", name)) + (" (quick)" if quick else ""),
+        name=str(spec.get("name", name)), title=str(spec.get("title", name)) + (QUICK if quick else ""),
         source=str(spec.get("source", "")), task=task, seed=spec.get("seed", 0), datasets=datasets, data=data,
         measures=tuple(_list("measures", spec.get("measures", []))), repeats=repeats,
         split=dict(_table("split", spec)) or {"kind": TASKS[task]["splits"][0]}, factors=factors,

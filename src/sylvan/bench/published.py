@@ -11,7 +11,9 @@ from sylvan.plotting.style import greater_is_better
 
 _PROTOCOLS = ("A", "B", "C", "D")
 _COLUMNS = ("dataset", "method", "measure", "value", "sd", "source")
-_CELL = ["dataset", "method", "measure"]
+_CELL = ["dataset", "their_method", "measure"]
+#: How the names of methods end that are run with the settings of their paper (`as_published`).
+AS_PUBLISHED = "_published"
 
 
 def published_figures(protocol_name: str) -> pd.DataFrame:
@@ -40,8 +42,10 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     """Hold results against published figures, cell by cell.
 
     The long table of scores must have the factors of `published`. A factor that the paper does not state (NaN) fits
-    every value of ours; a figure printed in two tables is compared once; cells without a counterpart are left out. The
-    result has dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of
+    every value of ours; a figure printed in two tables is compared once; cells without a counterpart are left out.
+    Figures of "cafe" are the counterpart of our "cafe" and of "cafe_published", its run as published.
+
+    The result has dataset, factors of the results, method, measure; ours, ours_sd, n (mean, deviation and number of
     repeats), theirs, theirs_sd; gain (positive where ours is better, whatever the direction); sds (the gain in units
     of the larger of the two deviations, NaN if there is none or it is 0); source.
     """
@@ -51,11 +55,13 @@ def compare(results_scores: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
         raise ValueError(f"the results lack the factors {', '.join(absent)} of the published figures")
     ours = summarise(results_scores).rename(columns={"mean": "ours", "sd": "ours_sd"})
     ours = ours[ours["n"] > 0]
-    names = {"value": "theirs", "sd": "theirs_sd"} | {name: f"theirs_{name}" for name in factors}
+    ours["their_method"] = ours["method"].astype(str).str.removesuffix(AS_PUBLISHED)
+    names = {"value": "theirs", "sd": "theirs_sd", "method": "their_method"}
+    names |= {name: f"theirs_{name}" for name in factors}
     table = ours.merge(published.rename(columns=names), on=_CELL)
     for name in factors:
         table = table[table[f"theirs_{name}"].isna() | same_level(table[name], table[f"theirs_{name}"])]
-    keys = [name for name in ours.columns if name not in ("ours", "ours_sd", "n")]
+    keys = [name for name in ours.columns if name not in ("ours", "ours_sd", "n", "their_method")]
     table = table.drop_duplicates([*keys, "theirs"]).reset_index(drop=True)
     better = np.where([greater_is_better(name) for name in table["measure"]], 1.0, -1.0)
     table["gain"] = better * (table["ours"] - table["theirs"])

@@ -276,7 +276,7 @@ def _print_tables(scores: Any, protocol: Any) -> None:
 def report(results: Path, out: Path, plots: Path | None, force: bool) -> None:
     """Write a page with statistics, tables and plots; it needs no network and no other file.
 
-    If the name ends with .md, the page is Markdown, without plots.
+    If the name ends with .md, the page is Markdown, with the main plots in the folder `assets` beside it.
     """
     found = _read(results)
     if out.suffix == ".md" and plots is not None:

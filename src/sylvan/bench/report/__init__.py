@@ -66,8 +66,9 @@ def write_report(
     page = Page(f"{title}: report", subtitle, Path(__file__).parent / "templates", known)
     page.top = page.attempt("The warnings", "warnings.html", partial(warnings, study))
     for heading, parts in groupby(_PARTS, key=itemgetter(0)):
-        made = [_make(page, what, template, partial(facts, study)) for _, what, template, facts in parts]
-        page.section(heading, Markup("\n").join(made))
+        made = (_make(page, what, template, partial(facts, study)) for _, what, template, facts in parts)
+        # What several parts lack is said once.
+        page.section(heading, Markup("\n").join(dict.fromkeys(made)))
     return page.write(path)
 
 

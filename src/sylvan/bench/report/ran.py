@@ -83,7 +83,10 @@ def cost_figure(study: Study) -> dict[str, Any]:
         raise NotHere("No times were recorded in cells that all methods share.")
     seconds = shared.groupby("method")["seconds"].mean()
     points = pd.DataFrame({"seconds": seconds, "rank": study.mean_ranks}).dropna()
-    return {"picture": study.picture("cost", plots.cost_scatter(points, study.styles)), "n": len(points)}
+    alt = "Scatter of fit time against mean rank"
+    if len(points):
+        alt += f"; the fastest is {points['seconds'].idxmin()}, the best {points['rank'].idxmin()}"
+    return {"picture": study.picture("cost", plots.cost_scatter(points, study.styles)), "alt": alt}
 
 
 def _shared_costs(study: Study) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from sylvan._messages import many
 from sylvan.bench import plots
 from sylvan.bench.protocol import TEST_SHARE
 from sylvan.bench.published import compare, published_figures
@@ -14,7 +15,7 @@ from sylvan.bench.report.study import ALPHA, Study, plain
 from sylvan.bench.statistics import bold_cells, greater_is_better, not_significantly_worse, summarise
 from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Table, number
-from sylvan.pages.words import NotHere, fixed
+from sylvan.pages.words import NotHere, fixed, percent
 from sylvan.plotting.style import arrow
 
 
@@ -85,11 +86,15 @@ def factor_lines(study: Study) -> dict[str, Any]:
     drawn, words = [], [name for name in study.factors if name not in numeric]
     for factor in several:
         found = [panel for measure in study.measures for panel in _factor_panels(study, measure, factor, words)]
-        panels = {label: wide for label, wide, _ in found if len(wide)}
-        facts: dict[str, Any] = {"factor": factor, "n": len(panels), "picture": None}
+        panels = {label: wide for label, wide, *_ in found if len(wide)}
+        facts: dict[str, Any] = {"factor": factor, "picture": None}
         if panels:
-            figure = plots.lines(panels, study.styles, xlabel=measure_name(factor))
+            columns = 2 if len(panels) in (2, 4) else 3
+            figure = plots.lines(panels, study.styles, xlabel=measure_name(factor), columns=columns)
             facts["picture"] = study.picture(f"against-{factor}", figure)
+            best = "; ".join(f"{label}: {name}" for label, wide, name, _ in found if len(wide))
+            last = plain(max(part.index.max() for part in panels.values()))
+            facts["alt"] = f"Lines of mean scores against {measure_name(factor)}. Best at {last}, {best}"
         facts["others"] = [measure_name(name) for name in numeric if name != factor]
         drawn.append(facts | {"left_out": max((skipped for *_, skipped in found), default=0)})
     return {"drawn": drawn}
@@ -101,18 +106,21 @@ def _numbers(column: pd.Series) -> bool:
 
 def _factor_panels(
     study: Study, measure: str, factor: str, words: Sequence[str]
-) -> Iterator[tuple[str, pd.DataFrame, int]]:
-    """One panel per measure and level of the factors that are words; with the number of data sets left out."""
+) -> Iterator[tuple[str, pd.DataFrame, str, int]]:
+    """One panel per measure and level of factors that are words; its best method at the end, data sets left out."""
     rows = study.blocks[measure].scores
     groups = rows.groupby(list(words), sort=False) if words else [((), rows)]
     for level, part in groups:
-        means = part.groupby(["dataset", *study.factors, "method"])["value"].mean()
-        wide: Any = means.groupby(["dataset", factor, "method"]).mean().unstack("method")
+        scores = part.groupby(["dataset", *study.factors, "method"])["value"].mean()
+        wide: Any = scores.groupby(["dataset", factor, "method"]).mean().unstack("method")
         counts = wide.groupby("dataset").size()
         whole = counts.index[counts == part[factor].nunique()]
         kept = wide[wide.index.get_level_values("dataset").isin(whole)]
         words_here = [f"{measure_name(name)} {plain(value)}" for name, value in zip(words, level)]
-        yield ", ".join([arrow(measure), *words_here]), kept.groupby(factor).mean(), len(counts) - len(whole)
+        means: Any = kept.groupby(factor).mean()
+        last = means.iloc[-1] if len(means) else pd.Series({"": 0.0})
+        best = str(last.idxmax() if greater_is_better(measure) else last.idxmin())
+        yield ", ".join([arrow(measure), *words_here]), means, best, len(counts) - len(whole)
 
 
 def layer_lines(study: Study) -> dict[str, Any]:
@@ -148,6 +156,8 @@ def _layer_means(rows: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
 
 def compared(study: Study) -> pd.DataFrame:
     """Our cells that have a published counterpart, with printed names."""
+    if study.quick:
+        raise NotHere("A quick run is not held against published figures.")
     try:
         published = published_figures(str(study.protocol.name)) if study.published is None else study.published
     except ValueError:
@@ -168,9 +178,12 @@ def published_tables(study: Study) -> dict[str, Any]:
     parts = {measure: part for measure, part in parts.items() if len(part)}
     figure = plots.published_scatter({arrow(measure): part for measure, part in parts.items()}, study.styles)
     known = cells["sds"].dropna()
+    within = (known.abs() <= 2).mean() if len(known) else None
+    near = "" if within is None else f", {percent(within)} of them within two standard deviations"
     return {
         "cells": cells,
-        "within": (known.abs() <= 2).mean() if len(known) else None,
+        "alt": f"Scatter of {many(len(cells), 'cell')}, published against here{near}",
+        "within": within,
         "sources": ", ".join(dict.fromkeys(cells["source"].dropna().map(str))),
         "table": gains(study, cells),
         "picture": study.picture("published", figure, png=True),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from sylvan.bench.protocol import QUICK
 from sylvan.bench.statistics import CompleteBlocks, Ranks, complete_blocks, dataset_means, ranks, wilcoxon_pairs
 from sylvan.measures import measure_name
 from sylvan.pages.page import Picture, write_whole
@@ -29,10 +30,14 @@ class Study:
     """Results with printed names of methods, and what several sections compute from them.
 
     `published` are figures to compare with (None: those of the protocol), `folder` is where files of plots go, if any.
+    A `narrow` page has pictures that can be read at 800 pixels, all of them PNG.
     """
 
-    def __init__(self, results: Any, published: pd.DataFrame | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self, results: Any, published: pd.DataFrame | None = None, folder: Path | None = None, *, narrow: bool = False
+    ) -> None:
         self.results, self.protocol, self.published, self.folder = results, results.protocol, published, folder
+        self.narrow, self.quick = narrow, str(self.protocol.title).endswith(QUICK)
         self.factors, self.repeat = list(self.protocol.factors), self.protocol.repeat_name
         self.scores, self.layers = self._named(results.scores), self._named(results.layers)
         self.cells, self.planned = self._named(results.cells), self._named(results.planned)
@@ -133,6 +138,12 @@ class Study:
         if len(set(self.scores["method"])) < 2:
             raise NotHere("Only one method has scores: there is nothing to rank.")
 
+    def need_two_datasets(self) -> None:
+        """Refuse what compares over data sets where there are none to compare over."""
+        self.need_two()
+        if max(map(len, self.wide.values())) < 2:
+            raise NotHere("Box plots, critical differences and tests need two data sets or more; here is one.")
+
     @cached_property
     def tests(self) -> dict[tuple[str, Level], pd.DataFrame]:
         """Wilcoxon's tests of each measure at each level, and at None."""
@@ -146,6 +157,7 @@ class Study:
 
     def picture(self, name: str, figure: Figure, *, png: bool = False, dpi: int = 120) -> Picture:
         """Return a figure for the page, as SVG if that is not too long, else as PNG; write its files."""
+        png, dpi = (True, 100) if self.narrow else (png, dpi)
         svg = to_svg(figure) if self.folder is not None or not png else ""
         if self.folder is not None:
             write_whole(self.folder / f"{slug(name)}.svg", svg.encode())

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sylvan._messages import many
 from sylvan.bench import plots
 from sylvan.bench.report.study import ALPHA, MOST_PANELS, Level, Study
 from sylvan.bench.statistics import bonferroni_dunn, cliques, critical_difference, friedman, greater_is_better, paired_t
 from sylvan.pages.page import Cell, Table, number
-from sylvan.pages.words import DASH, MINUS, fixed, rows_of
+from sylvan.pages.words import DASH, MINUS, NotHere, fixed, listing, rows_of
 from sylvan.plotting.style import arrow
 
 
@@ -35,8 +36,8 @@ def _ranked(values: pd.Series, methods: Sequence[str]) -> list[Cell]:
 
 def boxes(study: Study) -> dict[str, Any]:
     """Draw percentile ranks, as in Figure 1 of the CaFE paper."""
-    study.need_two()
-    pooled = len(study.levels) * len(study.ranks) > MOST_PANELS
+    study.need_two_datasets()
+    pooled = len(study.levels) > 1 and (study.narrow or len(study.levels) * len(study.ranks) > MOST_PANELS)
     levels: list[Level] = [None] if pooled else [*study.levels]
     panels = []
     for measure, part in study.ranks.items():
@@ -48,10 +49,12 @@ def boxes(study: Study) -> dict[str, Any]:
                 groups = _groups(study.tests[measure, level], list(wide.columns))
                 title = " | ".join(filter(None, [arrow(measure), study.level_name(level)]))
                 panels.append(plots.Panel(title, values, p_value, groups))
-    columns = len(levels) if 1 < len(levels) <= 5 else 4
+    columns = len(levels) if 1 < len(levels) <= 5 else 3 if study.narrow else 4
     figure = plots.percentile_boxes(panels, study.order, study.styles, columns=columns)
-    picture = study.picture("percentile-ranks", figure, png=True)
-    return {"picture": picture, "n_panels": len(panels), "pooled": pooled}
+    means = pd.concat([panel.ranks for panel in panels]).mean()
+    ordered = listing([f"{name} {means[name]:.0f}" for name in study.order if name in means])
+    alt = f"Box plots of percentile ranks, {many(len(panels), 'panel')}; means over all panels, best first: {ordered}"
+    return {"picture": study.picture("percentile-ranks", figure, png=True), "alt": alt, "pooled": pooled}
 
 
 def _groups(tests: pd.DataFrame, methods: Sequence[str]) -> list[list[str]]:
@@ -79,7 +82,7 @@ def _cliques(group: set[str], more: set[str], done: set[str], friends: Mapping[s
 
 def diagrams(study: Study) -> dict[str, Any]:
     """Draw critical-difference diagrams."""
-    study.need_two()
+    study.need_two_datasets()
     found, too_few = [], []
     for measure in study.ranks:
         test = friedman(study.wide[measure, None], greater_is_better=greater_is_better(measure))
@@ -98,7 +101,7 @@ def diagrams(study: Study) -> dict[str, Any]:
 
 def friedman_table(study: Study) -> dict[str, Any]:
     """Tell Friedman's tests."""
-    study.need_two()
+    study.need_two_datasets()
     rows: list[list[Any]] = []
     for measure in study.ranks:
         for level, where in study.places.items():
@@ -106,7 +109,10 @@ def friedman_table(study: Study) -> dict[str, Any]:
             cells = [test.statistic, _p_cell(test.p), test.f_statistic, _p_cell(test.f_p), Cell(test.reason, "wide")]
             rows.append([arrow(measure), *where, test.n_datasets, test.n_methods, *cells])
     head = study.head("Measure", "Data sets", "Methods", "χ²", "p", "F", "p of F", "Note")
-    if not any(row[-1].text for row in rows):
+    reasons = {row[-1].text for row in rows}
+    if len(reasons) == 1 and "" not in reasons:
+        raise NotHere(f"Friedman's test is left out: it {reasons.pop()}.")
+    if reasons == {""}:
         head, rows = head[:-1], [row[:-1] for row in rows]
     return {"table": Table(head, rows)}
 
@@ -118,7 +124,7 @@ def _p_cell(p: float, kind: str = "", sign: str = "") -> Cell:
 
 def wilcoxon_tables(study: Study) -> dict[str, Any]:
     """Tell Wilcoxon's tests: how many rivals each method beats, how many beat it, and the p of all pairs."""
-    study.need_two()
+    study.need_two_datasets()
     rows, pairs = [], []
     for measure in study.ranks:
         for level, where in study.places.items():
@@ -151,7 +157,7 @@ def control_tables(study: Study) -> dict[str, Any]:
     """Only where the protocol has a control, as the paper on pairs has."""
     if str(study.protocol.name) != "D" and "sdf" not in study.names:
         return {"controls": [], "too_few": []}
-    study.need_two()
+    study.need_two_datasets()
     found, too_few = [], []
     for measure in study.ranks:
         wide, upwards = study.wide[measure, None], greater_is_better(measure)
