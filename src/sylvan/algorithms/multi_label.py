@@ -7,7 +7,7 @@ from typing import Any
 
 from sylvan._validation import check_choice, check_integer
 from sylvan.algorithms.parts import COUNTED, EMBEDDED, EMBEDDED_RUNS, cascade, folds, half_samples, paired, recipe
-from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
+from sylvan.cascade.augment import Interactions, LabelLinks, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
 from sylvan.cascade.scanning import MultiGrainedScanning
@@ -220,7 +220,7 @@ def mldf(
 
 @recipe(
     paper={
-        "n_interactions": 30, "score_folds": None, "length": lambda given: FixedLength(),
+        "n_interactions": 30, "max_layers": 10, "length": lambda given: FixedLength(),
         "augment": lambda given: Interactions(
             given["n_interactions"], threshold_rule="relax", labels="full", scale="none", min_support=1,
             keep_forests=given["keep_forests"],
@@ -229,9 +229,9 @@ def mldf(
     }
 )  # fmt: skip
 def imldf(
-    n_trees: int = 100, *, as_published: Any = False, n_interactions: int = 10, max_layers: int = 10,
+    n_trees: int = 100, *, as_published: Any = False, n_interactions: int = 60, max_layers: int = 1,
     n_forests: int = 4, forest_kinds: str = "both", patience: int = 2, scoring: Any = "micro_auroc",
-    score_folds: int | None = 3, keep_forests: bool = False, n_jobs: int | None = None, random_state: Any = None,
+    score_folds: int | None = None, keep_forests: bool = False, n_jobs: int | None = None, random_state: Any = None,
     verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """iMLDF: a cascade on interactions, whose layers are rules that people can read.
@@ -276,14 +276,14 @@ def imldf(
     check_choice("forest_kinds", forest_kinds, ("both", "rf"))
     check_integer("n_forests", n_forests, 1)
     check_integer("patience", patience, 1)
-    if "augment" in options and not as_published and (n_interactions != 10 or keep_forests):
+    if "augment" in options and not as_published and (n_interactions != 60 or keep_forests):
         raise ValueError(
             "n_interactions and keep_forests belong to the augmenter: write augment=Interactions(20, ...)."
         )
     return cascade(
         locals(),
         forests=_of_imldf(locals()),
-        augment=Interactions(n_interactions, keep_forests=keep_forests),
+        augment=LabelLinks(Interactions(n_interactions, keep_forests=keep_forests)),
         length=Patience(patience),
         score_folds=score_folds,
     )

@@ -7,7 +7,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_choice
-from sylvan.cascade.augment.reuse import MeasureAwareReuse
 from sylvan.cascade.contracts import finds_rules
 from sylvan.cascade.layer import HeldOut, Layer, RulesOnly
 from sylvan.forests.ensemble import BaseForest
@@ -57,9 +56,9 @@ def check_layers(layers: list[Any], n_inputs: int, n_labels: int, cumulative: bo
             require(n_own and (np.diff(layer.features) > 0).all(), "features must rise.")
         _check_forests(layer, n_own, n_labels, needed=last or average)
         if layer.refiner is not None:
-            require(isinstance(layer.refiner, MeasureAwareReuse) and layer.judges, "refiner is not valid.")
+            require(hasattr(layer.refiner, "check_labels") and layer.judges, "refiner is not valid.")
             require(len(layer.judges) == n_forests and layer.judges is layer.forests, "Layers differ in their forests.")
-            layer.refiner.check_labels(n_labels)
+            layer.refiner.check_labels(n_labels, n_forests, sum(widths) + n_own)
         made = _check_augmenter(layer, sum(widths) + n_own, n_labels, last)
         widths = [*widths, *made] if cumulative else made
 

@@ -86,6 +86,7 @@ class LayerView(NamedTuple):
     columns_of : function of the slot: which columns of the whole input its forest sees
     encoded : function of a forest: the whole input in the form that its `fit` likes; not at prediction
     sample_weight : (n,) or None; None at prediction
+    unknown : (n, n_labels) bool, cells that forests may leave out; None for none, and at prediction
     rows : numbers of training rows whose features are made again, to explain them; None of new rows
     """
 
@@ -100,6 +101,7 @@ class LayerView(NamedTuple):
     encoded: Callable[[Any], Any] = _unknown
     sample_weight: np.ndarray | None = None
     rows: np.ndarray | None = None
+    unknown: np.ndarray | None = None
 
 
 class Augmenter(Protocol):
@@ -144,6 +146,7 @@ class Handover(Protocol):
 
     n_labels: int
     rows: np.ndarray | None  # numbers of training rows, out of sample; None: new rows
+    cell_row: np.ndarray  # position of each cell's row among these
 
     def to_answers(self, slot: int, relevance: np.ndarray) -> None:
         """Hand relevance (cells, n_labels) on to a forest's probabilities."""
@@ -182,13 +185,17 @@ class Column(NamedTuple):
 
 @runtime_checkable
 class Refiner(Protocol):
-    """An augmenter that also refines a layer's probabilities before they are scored, passed on and predicted."""
+    """An augmenter that also refines a layer's probabilities before they are scored, passed on and predicted.
+
+    Reasons for single cells need one of these: `reused_cells` says what is taken from the layer before, and the forests
+    answer for all else; or `hand_back` hands on what is asked of refined answers.
+    """
 
     def fit_refine(self, view: LayerView, before: np.ndarray | None) -> np.ndarray:
         """Return refined probabilities of the training rows, given those of the layer before (None in layer 1)."""
 
-    def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-        """Return refined probabilities of new rows."""
+    def refine(self, probas: np.ndarray, before: np.ndarray | None, view: LayerView) -> np.ndarray:
+        """Return refined probabilities of new rows, or of the training rows that the view numbers."""
 
     def without_features(self) -> "Refiner":
         """Return what is needed to refine alone: the last layer makes no features."""

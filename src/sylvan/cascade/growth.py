@@ -184,7 +184,7 @@ class _NewLayer:
         draws = np.random.RandomState(seed).randint(MAX_SEED, size=(4, len(self.templates)))
         self.seeds = [[int(value) for value in line] for line in draws]  # of forests, judges, guides, augmenter
         self.rows, features = rows.turn(number)
-        self.plan, self.passed, self.labels = plan, passed, labels
+        self.plan, self.passed, self.labels, self.unknown = plan, passed, labels, unknown
         self.some_labels = labels if unknown is None else np.where(unknown, np.nan, labels)
         self.given = LayerInput(self.rows, passed.blocks)
         visible = visible_blocks(len(self.templates), passed.makers, plan.crossover)
@@ -261,6 +261,7 @@ class _NewLayer:
             used=self.rows.used,
             encoded=lambda forest: self.given.encode(forest, range(len(self.given.blocks))),
             sample_weight=self.rows.sample_weight,
+            unknown=self.unknown,
         )
 
 

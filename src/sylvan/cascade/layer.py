@@ -157,7 +157,9 @@ class Layer:
         if not self.judges:
             return None
         probas = _ask(self.judges, self.judge_visible, blocks, self.own(X))
-        return probas if self.refiner is None else self.refiner.refine(probas, before)
+        if self.refiner is None:
+            return probas
+        return self.refiner.refine(probas, before, self.view(blocks, self.own(X), probas))
 
     def make_blocks(self, blocks: Sequence[np.ndarray], X: Any, probas: Any, narrow: bool = True) -> list[np.ndarray]:
         """Return the features of new rows for the next layer; `probas` are the judges'."""
@@ -198,7 +200,10 @@ class Layer:
         """Return the layer as it is kept at the end: it makes no features; rules stay, to be read."""
         refiner = self.refiner.without_features() if self.refiner is not None else None
         rules = [] if self.augment is None else list(filter(finds_rules, parts_of(self.augment)))
-        return replace(self, augment=RulesOnly(rules) if len(rules) > 1 else next(iter(rules), None), refiner=refiner)
+        left = RulesOnly(rules) if len(rules) > 1 else next(iter(rules), None)
+        if rules and refiner is not None and [*parts_of(refiner)] == rules:
+            left = refiner  # it asks them itself
+        return replace(self, augment=left, refiner=refiner)
 
     def narrowed(self, columns: np.ndarray | None) -> tuple["Layer", np.ndarray | None]:
         """Return the layer as it makes only these columns, and which columns it then reads itself; None for all."""

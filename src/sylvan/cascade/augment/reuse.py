@@ -113,7 +113,7 @@ class MeasureAwareReuse(BaseEstimator):
         self._keep(log_threshold, heard < log_threshold, by_row)
         return _copy(before, probas, alpha < log_threshold, by_row)
 
-    def check_labels(self, n_labels: int) -> None:
+    def check_labels(self, n_labels: int, n_slots: int, n_columns: int) -> None:
         """Check what came from a file, for so many labels."""
         self.check_parameters()
         fitted = all_or_none(self, ("log_threshold_", "threshold_", "reused_", "reuse_share_"))
@@ -145,7 +145,7 @@ class MeasureAwareReuse(BaseEstimator):
         alone.__dict__.pop("augment_", None)
         return alone
 
-    def refine(self, probas: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+    def refine(self, probas: np.ndarray, before: np.ndarray | None, view: LayerView | None = None) -> np.ndarray:
         """Return the probabilities of new rows, (n_forests, n, n_labels), after reuse; `before` as in `fit_refine`."""
         reused = self._reused(probas, before)
         return probas if reused is None or before is None else _copy(before, probas, reused, self.reused_ is None)

@@ -21,13 +21,15 @@ class Passage:
         self.layer, self.blocks, self.X, self.rows = layer, blocks, layer.own(X), rows
         self.judges = self.forests = self._hear(layer.judges, layer.judge_visible)
         n_labels = layer.judges[0].trees_.n_labels if layer.judges else 0
-        self.reused, said = None, _said(self.judges, n_labels)
-        self.probas = self.made_of = said
+        self.reused, self.said = None, _said(self.judges, n_labels)
+        self.probas = self.made_of = self.said
         if layer.refiner is not None:
-            if not hasattr(layer.refiner, "reused_cells"):
-                raise TypeError(f"{type(layer.refiner).__name__} does not say what it reuses: it has no reasons.")
-            self.reused = layer.refiner.reused_cells(said, before)
-            self.probas = self.made_of = layer.refiner.refine(said, before)
+            if hasattr(layer.refiner, "reused_cells"):
+                self.reused = layer.refiner.reused_cells(self.said, before)
+            elif not hasattr(layer.refiner, "hand_back"):
+                raise TypeError(f"{type(layer.refiner).__name__} does not hand answers back: it has no reasons.")
+            view = layer.view(self.blocks, self.X, self.said)._replace(rows=rows)
+            self.probas = self.made_of = layer.refiner.refine(self.said, before, view)
         if layer.judges is not layer.forests:  # others predict than make features
             self.forests = self._hear(layer.forests, layer.visible)
             self.made_of = _said(self.forests, n_labels)
@@ -117,6 +119,10 @@ class Trace(Handover):
             if of_blocks[at] is not None:
                 passage.layer.augment.hand_on(self, of_blocks[at])
             self._give_way(at)
+            refiner: Any = passage.layer.refiner
+            if hasattr(refiner, "hand_back"):
+                said = passage.said[:, cell_row]
+                self.base += refiner.hand_back(self, said, self._asked[at], self._relevance[at])
             self._hand_down(passage)
             n_made = sum(passage.layer.widths)
             own = slice(None) if passage.layer.features is None else passage.layer.features

@@ -1,0 +1,318 @@
+"""Links between labels: what forests say of all labels, and which rules hold, tells of each label."""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logit
+from sklearn.base import BaseEstimator, clone
+
+from sylvan._validation import check_integer, keep
+from sylvan.cascade.augment.readout import Readout, fit_readouts
+from sylvan.cascade.augment.rules import Rules
+from sylvan.cascade.augment.simple import OutputSpace
+from sylvan.cascade.contracts import MAX_SEED, Augmenter, Handover, LayerView, Refiner, finds_rules, parts_of
+from sylvan.cascade.sharing import share_out
+from sylvan.io import stored
+from sylvan.io.checks import all_or_none, check_array, require
+from sylvan.labels.state import mean_of
+
+_SURE = 0.005  # probabilities are kept as far away from 0 and 1
+_SHARE = 0.5  # of the readout in the answer; the forests have the rest
+
+
+@stored("OtherReadouts")
+class OtherReadouts(NamedTuple):
+    """Who judges the training rows: readouts, and rules, that have not seen them."""
+
+    fold: np.ndarray  # (n,) of each row, from 1; 0: rows that nobody has seen
+    readouts: list[Readout]
+    parts: list[BaseEstimator]  # fitted augmenters that find rules; none if there are no rules
+
+    def without_rows(self) -> "OtherReadouts":
+        """Return it as a predictor's file has it: who was in which fold is nobody else's business."""
+        return OtherReadouts(np.empty(0, np.int64), [], [])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all of it."""
+        return self.fold.nbytes + sum(getattr(part, "nbytes", 0) for part in [*self.readouts, *self.parts])
+
+    def _check_stored(self) -> None:
+        check_array("fold", self.fold, np.int64, (None,), 0, len(self.readouts))
+
+
+@stored(
+    "LabelLinks", readout_=Readout, penalty_=np.ndarray, augment_=BaseEstimator, kinds_=list[list[int]],
+    _others=OtherReadouts,
+)  # fmt: skip
+class LabelLinks(BaseEstimator):
+    r"""Corrects what a layer's forests say of a label by what they say of all labels, and by the rules that hold.
+
+    With :math:`f_j` the logit of the forests' mean probability of label j, and signals :math:`s_k` (the logits of all
+    labels, of each kind of forest apart, and which rules of the inner augmenter hold), the readout is
+
+    .. math:: q_j = \sigma \big( f_j + b_j + \sum_k w_{jk} (s_k - \bar s_k) \big),
+
+    a ridge logistic regression for each label, fitted to out-of-sample probabilities. Its penalty is the one with the
+    least log-loss over folds; "no links" is among the choices, and then :math:`q_j` is what the forests say. The mean
+    of :math:`q_j` and of the forests' probability is scored, passed on and predicted. Training rows get readouts that
+    were fitted without them.
+
+    Parameters
+    ----------
+    augment : augmenter or None, default=None
+        Makes the features of the next layer. If it finds rules (`Interactions`), which of them hold is a signal, too.
+        None: the probabilities are the features.
+    n_folds : int, default=5
+        Folds by which penalties are chosen, and training rows judged.
+
+    Attributes
+    ----------
+    readout_, penalty_ : the regressions, and the penalty of each label; infinite where there are no links
+    links_ : (n_labels, n_labels), how much the log-odds of a label (column) rise with those of another (row)
+    rule_weights_ : (n_rules, n_labels), how much they rise if a rule holds
+
+    Notes
+    -----
+    Not published. Rules are found with labels; those by which a training row is judged, and penalties chosen, are mined
+    again in forests that have not seen the row. Folds are drawn without regard to groups.
+
+    Examples
+    --------
+    >>> from sylvan import imldf
+    >>> from sylvan.datasets import load_digit_attributes
+    >>> X, Y = load_digit_attributes(return_X_y=True)
+    >>> model = imldf(20, random_state=0).fit(X[:600], Y[:600])  # its augmenter is LabelLinks(Interactions(...))
+    >>> model.label_links_.shape
+    (8, 8)
+    """
+
+    def __init__(self, augment: Augmenter | None = None, *, n_folds: int = 5) -> None:
+        keep(self, locals())
+
+    def fit_refine(self, view: LayerView, before: np.ndarray | None) -> np.ndarray:
+        """Learn the links and return the probabilities of the training rows, judged without them."""
+        self.check_parameters()
+        kinds: dict[type, list[int]] = {}
+        for slot, forest in enumerate(view.forests):
+            kinds.setdefault(type(forest), []).append(slot)
+        self.kinds_ = list(kinds.values())
+        labels = np.asarray(view.labels, dtype=np.float64)
+        weight = np.ones(len(labels)) if view.sample_weight is None else view.sample_weight.astype(np.float64)
+        used = np.flatnonzero(weight > 0)
+        random, fold = np.random.RandomState(view.random_state), np.zeros(len(labels), np.int64)
+        fold[random.permutation(used)] = 1 + np.arange(len(used)) % min(self.n_folds, len(used))
+        known = np.repeat(weight[:, None], labels.shape[1], axis=1)
+        if view.unknown is not None:
+            known[view.unknown] = 0.0
+        self.augment_ = OutputSpace() if self.augment is None else clone(self.augment)
+        parts, n_folds = [self.augment_] * (1 + fold.max(initial=0)), fold.max(initial=0)
+        if finds_rules(self.augment_):
+            self.augment_.fit_transform(view)
+            parts[1:] = [self._rules_without(view, weight * (fold != f), random) for f in range(1, n_folds + 1)]
+        of_forests, own = self._of_forests(view.probas)
+        signals = [np.hstack([of_forests, *_active(part, view)]) for part in parts]
+        (self.readout_, *others), self.penalty_ = fit_readouts(signals, own, labels, known, fold)
+        self._others = OtherReadouts(fold, others, parts[1:] if finds_rules(self.augment_) else [])
+        return self.refine(view.probas, before, view._replace(rows=np.arange(len(labels))))
+
+    def _rules_without(self, view: LayerView, weight: np.ndarray, random: np.random.RandomState) -> Augmenter:
+        """Return rules of forests that have not seen the rows of weight 0."""
+        forests = []
+        for forest in view.forests:
+            settings = {"n_trees": max(10, forest.n_trees // 4), "out_of_sample": None, "verbose": 0}
+            like = clone(getattr(forest, "forest", forest)).set_params(
+                **settings
+            )  # weights of trees are of no use here
+            like.set_params(random_state=int(random.randint(MAX_SEED)))
+            forests.append(like.fit(view.encoded(like), view.labels, sample_weight=weight))
+        everything = np.arange(forests[0].n_features_in_)
+        rules = clone(self.augment)
+        rules.fit_transform(
+            view._replace(
+                forests=forests, used=weight > 0, sample_weight=weight, columns_of=lambda slot: everything,
+                random_state=int(random.randint(MAX_SEED)),
+            )
+        )  # fmt: skip
+        return rules
+
+    def refine(self, probas: np.ndarray, before: np.ndarray | None, view: LayerView) -> np.ndarray:
+        """Return the corrected probabilities, (n_forests, n, n_labels)."""
+        of_forests, own = self._of_forests(probas)
+        read = np.empty(own.shape)
+        for rows, readout, part in self._readers(view.rows, len(own)):
+            read[rows] = readout.ask(np.hstack([of_forests, *_active(part, view)])[rows], own[rows])
+        return np.where(self.linked_, (1 - _SHARE) * probas + _SHARE * read, probas)
+
+    def _readers(self, rows: np.ndarray | None, n: int) -> Iterator[tuple[np.ndarray, Readout, Any]]:
+        """Give positions of rows and who judges them: of training rows, given their numbers, who has not seen them."""
+        fold = np.zeros(n, np.int64) if rows is None else self._others.fold[rows]
+        parts = self._others.parts or [self.augment_] * len(self._others.readouts)
+        for number, judge in enumerate([(self.readout_, self.augment_), *zip(self._others.readouts, parts)]):
+            if len(at := np.flatnonzero(fold == number)):
+                yield at, *judge
+
+    def _of_forests(self, probas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the logits of each kind of forests, (n, kinds * n_labels), and of the mean of all, (n, n_labels)."""
+        return np.hstack([_logits(mean_of(probas[kind])) for kind in self.kinds_]), _logits(mean_of(probas))
+
+    def hand_back(
+        self, handover: Handover, said: np.ndarray, asked: dict[int, np.ndarray], relevance: dict[int, np.ndarray]
+    ) -> np.ndarray:
+        """Hand what is asked of corrected answers, and their relevance, back to the forests and to columns of rules.
+
+        `said` (n_forests, cells, n_labels) is what the forests say. Both dicts are changed; what a row of mean signals
+        would get is returned.
+        """
+        slots, cells, q = said.shape
+        wants = _SHARE * sum(asked.values(), np.zeros((cells, q)))
+        weighs = _SHARE * sum(relevance.values(), np.zeros((cells, q)))
+        for values in (*asked.values(), *relevance.values()):
+            values[:, self.linked_] *= 1 - _SHARE
+        base, own_share = np.zeros(cells), np.zeros((cells, q))
+        of_forests, own = self._of_forests(said)
+        handed = np.zeros_like(of_forests)
+        rows = None if handover.rows is None else handover.rows[handover.cell_row]
+        for at, readout, part in self._readers(rows, cells):
+            rules = [miner.rules_ for miner in _miners(part)]
+            asked_for = [handover.values(some.columns)[at] for some in rules]
+            inside = [some.ask(x)[0] for some, x in zip(rules, asked_for)]
+            signals = np.hstack([of_forests[at], *inside])
+            moves = readout.ask(signals, own[at]) - readout.typical
+            shares = np.zeros_like(signals)
+            for j in np.flatnonzero(self.linked_ & ((wants[at] != 0) | (weighs[at] != 0)).any(axis=0)):
+                first = own[at, j, None] - readout.center_own[j]
+                steps = np.hstack([first, (signals - readout.center) * readout.weight[:, j]])
+                amount = wants[at, j] * moves[:, j] + weighs[at, j]
+                signed, plain, lost = share_out(amount, steps.sum(axis=1), np.abs(steps).sum(axis=1))
+                each = steps * signed[:, None] + np.abs(steps) * plain[:, None]
+                base[at] += wants[at, j] * readout.typical[j] + lost
+                own_share[at, j] += each[:, 0]
+                shares += each[:, 1:]
+            handed[at] = shares[:, : of_forests.shape[1]]
+            _to_conditions(handover, rules, asked_for, inside, at, shares[:, of_forests.shape[1] :])
+        for number, kind in enumerate(self.kinds_):
+            for slot in kind:
+                mine = handed[:, number * q : (number + 1) * q] / len(kind) + own_share / slots
+                relevance[slot] = relevance.get(slot, 0.0) + mine
+        return base
+
+    def fit_transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the inner augmenter's blocks for the training rows."""
+        if finds_rules(self.augment_):  # it has learnt
+            return self.augment_.transform(view._replace(rows=np.arange(view.probas.shape[1])))
+        return self.augment_.fit_transform(view)
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the inner augmenter's blocks for new rows."""
+        return self.augment_.transform(view)
+
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand relevance on as the inner augmenter does."""
+        self.augment_.hand_on(handover, relevance)
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return the inner augmenter's names."""
+        return self.augment_.column_names(slot, labels)
+
+    def without_features(self) -> "LabelLinks":
+        """Return a copy that refines alone: of the inner augmenter, only rules are asked."""
+        alone = copy(self)
+        if not finds_rules(self.augment_):
+            alone.augment_ = OutputSpace()
+        return alone
+
+    @property
+    def linked_(self) -> np.ndarray:
+        """Labels that are corrected, (n_labels,) bool."""
+        return np.isfinite(self.penalty_)
+
+    @property
+    def links_(self) -> np.ndarray:
+        """How much the log-odds of a label (column) rise with those of another (row); the diagonal is beyond 1."""
+        q = len(self.penalty_)
+        return self.readout_.weight[: len(self.kinds_) * q].reshape(len(self.kinds_), q, q).sum(axis=0)
+
+    @property
+    def rule_weights_(self) -> np.ndarray:
+        """How much the log-odds of each label rise if a rule holds, (n_rules, n_labels)."""
+        return self.readout_.weight[len(self.kinds_) * len(self.penalty_) :]
+
+    @property
+    def parts(self) -> list[Augmenter]:
+        """The inner augmenter, if it is not the default."""
+        return [] if self.augment is None else [self.augment]
+
+    @property
+    def parts_(self) -> list[Augmenter]:
+        """The inner augmenter, fitted."""
+        return [self.augment_]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the weights and of the inner augmenter."""
+        return sum(getattr(part, "nbytes", 0) for part in (self.readout_, self.augment_, self._others))
+
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that cannot work."""
+        check_integer("n_folds", self.n_folds, 2)
+        if isinstance(self.augment, type):
+            raise TypeError(f"augment is the class {self.augment.__name__}: write {self.augment.__name__}().")
+        if self.augment is not None and (isinstance(self.augment, Refiner) or not hasattr(self.augment, "transform")):
+            raise TypeError(f"augment must be None or an augmenter that makes features, got {self.augment!r}.")
+
+    def check_labels(self, n_labels: int, n_slots: int, n_columns: int) -> None:
+        """Check what came from a file against its layer."""
+        self.check_parameters()
+        fitted = all_or_none(self, ("readout_", "penalty_", "kinds_", "augment_", "_others"))
+        require(fitted and hasattr(self.augment_, "check_layer"), "Links are missing.")
+        require(
+            sorted(sum(self.kinds_, [])) == list(range(n_slots)) and all(self.kinds_), "Kinds of forests are wrong."
+        )
+        check_array("penalty_", self.penalty_, float, (n_labels,), 0.0, np.inf)
+        others = self._others
+        require(len(others.parts) in (0, len(others.readouts)), "Folds have other rules.")
+        parts = others.parts or [self.augment_] * len(others.readouts)
+        for readout, part in [(self.readout_, self.augment_), *zip(others.readouts, parts)]:
+            require(hasattr(part, "check_layer"), "An augmenter is missing.")
+            for miner in _miners(part):
+                miner.check_layer([], n_slots, n_columns, n_labels)
+            width = len(self.kinds_) * n_labels + sum(len(miner.rules_) for miner in _miners(part))
+            require(readout.weight.shape == (width, n_labels), "Links are for other labels.")
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Check what came from a file against its layer, and return the widths of the blocks."""
+        require(not isinstance(self.augment_, Refiner), "An augmenter is not valid.")
+        return self.augment_.check_layer(forests, n_slots, n_columns, n_labels)
+
+
+def _logits(proba: np.ndarray) -> np.ndarray:
+    return logit(np.clip(proba, _SURE, 1.0 - _SURE))
+
+
+def _miners(part: Any) -> list[Any]:
+    """Return who finds rules."""
+    return [miner for miner in parts_of(part) if hasattr(miner, "activity")]
+
+
+def _active(part: Any, view: LayerView) -> list[np.ndarray]:
+    """Return which rules hold for rows, (n, n_rules) of 0/1 from each miner."""
+    return [miner.activity(view)[0] for miner in _miners(part)]
+
+
+def _to_conditions(
+    handover: Handover, rules: list[Rules], values: list[np.ndarray], inside: list[np.ndarray], at: np.ndarray,
+    relevance: np.ndarray,
+) -> None:  # fmt: skip
+    """Hand relevance of rules, for the cells `at`, on to the columns of their conditions."""
+    first = 0
+    for some, x, holds in zip(rules, values, inside):
+        if not len(some):
+            continue
+        _, by_condition = some.shares_of(x, holds, everywhere=False)
+        handed = np.zeros((len(handover.cell_row), len(some.column)))
+        handed[at] = by_condition * np.repeat(relevance[:, first : first + len(some)], some.order, axis=1)
+        handover.to_columns(some.column, handed)
+        first += len(some)
