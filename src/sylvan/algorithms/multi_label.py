@@ -220,7 +220,7 @@ def mldf(
 
 @recipe(
     paper={
-        "n_interactions": 30, "max_layers": 10, "length": lambda given: FixedLength(),
+        "n_interactions": 30, "max_layers": 10, "min_samples_leaf": 1, "length": lambda given: FixedLength(),
         "augment": lambda given: Interactions(
             given["n_interactions"], threshold_rule="relax", labels="full", scale="none", min_support=1,
             keep_forests=given["keep_forests"],
@@ -230,32 +230,36 @@ def mldf(
 )  # fmt: skip
 def imldf(
     n_trees: int = 100, *, as_published: Any = False, n_interactions: int = 60, max_layers: int = 1,
-    n_forests: int = 4, forest_kinds: str = "both", patience: int = 2, scoring: Any = "micro_auroc",
-    score_folds: int | None = None, keep_forests: bool = False, n_jobs: int | None = None, random_state: Any = None,
-    verbose: int = 0, **options: Any,
+    n_forests: int = 4, forest_kinds: str = "both", min_samples_leaf: Any = (1, 3), patience: int = 2,
+    scoring: Any = "micro_auroc", score_folds: int | None = None, keep_forests: bool = False,
+    n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
-    """iMLDF: a cascade on interactions, whose layers are rules that people can read.
+    """iMLDF: forests whose rules people can read, corrected by links between labels.
 
-    Each layer sees X and the features that the rules of the layer before make. Only rules are kept, and the forests of
-    the last layer: a deep model predicts about as fast as one forest. `interactions_` has the rules, `explain` tells
-    which of them hold for a row. `augment=Interactions(...)` sets how they are mined and represented.
+    One layer of forests. What they say of a label is corrected by what they say of all labels and by which rules hold
+    (`sylvan.cascade.augment.LabelLinks`); rules are mined from the forests. `interactions_` has the rules and what
+    each adds to the log-odds of each label, `explain` tells which of them hold for a row, `label_links_` how labels
+    speak for and against each other. It predicts about as fast as its forests. With more layers, each of these sees X
+    and the features that the rules of the layer before make.
 
     Parameters
     ----------
-    n_interactions : int, default=10
+    n_interactions : int, default=60
         Rules of each layer.
     forest_kinds : "both" or "rf", default="both"
         Random forests and extra trees in turn, or random forests only: the paper says both.
-    score_folds : int or None, default=3
-        Rules are found with the labels of the training rows, so that the forests' out-of-sample probabilities flatter
-        layers after the first: layers are judged by cascades that have never seen the rows. None saves three
-        quarters of the time, and is enough where the number of layers is fixed.
+    min_samples_leaf : int, float or tuple of these, default=(1, 3)
+        Rows that each leaf must have; of several values, the first is that of the first two forests, and so on in turn.
+    score_folds : int or None, default=None
+        Features of rules are not out-of-sample, so that out-of-bag scores flatter layers after the first. 3 judges
+        layers by cascades that have never seen the rows, at four times the work: say so with `max_layers` above 1.
     keep_forests : bool, default=False
         Keep the forests of all layers, for `staged_predict_proba`.
 
     References
     ----------
-    iMLDF paper [5]_ of `sylvan.algorithms`. As published, all layers are grown and kept, each with 30 rules ("tens"),
+    iMLDF paper [5]_ of `sylvan.algorithms`, which has no links. As published, ten layers are grown and kept, of forests
+    with leaves of one row, each layer with 30 rules ("tens") whose features are all that the next one sees beside X:
     thresholds are relaxed, distances are in the units of the features, label distributions are passed on, a rule needs
     no support, and forests draw features as scikit-learn's do. Deviations that remain: extra trees are bootstrapped, so
     that out-of-bag probabilities serve (K folds would store K models for each forest); where too few stable rules are
@@ -266,7 +270,7 @@ def imldf(
     >>> from sylvan import imldf
     >>> from sylvan.datasets import load_digit_attributes
     >>> X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
-    >>> model = imldf(n_trees=20, n_interactions=10, max_layers=3, random_state=0).fit(X[:600], Y[:600])
+    >>> model = imldf(n_trees=20, n_interactions=10, random_state=0).fit(X[:600], Y[:600])
     >>> rule = model.interactions_.iloc[0]
     >>> int(rule["layer"]), " and " in rule["rule"]
     (1, True)
@@ -293,4 +297,7 @@ def _of_imldf(given: Mapping[str, Any], **more: Any) -> list[Any]:
     """Return the forests of a layer."""
     settings = {"n_trees": given["n_trees"], "bootstrap": True, "out_of_sample": OutOfBag()} | more
     kinds = [RandomForest, RandomForest if given["forest_kinds"] == "rf" else ExtraTrees]
-    return [kinds[slot % 2](**settings) for slot in range(given["n_forests"])]
+    leaf = given["min_samples_leaf"]
+    leaves = leaf if isinstance(leaf, tuple | list) else (leaf,)
+    slots = range(given["n_forests"])
+    return [kinds[slot % 2](min_samples_leaf=leaves[slot // 2 % len(leaves)], **settings) for slot in slots]

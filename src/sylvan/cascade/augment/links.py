@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 
-from sylvan._validation import check_integer, keep
+from sylvan._validation import check_integer, check_number, keep
 from sylvan.cascade.augment.readout import Readout, fit_readouts
 from sylvan.cascade.augment.rules import Rules
 from sylvan.cascade.augment.simple import OutputSpace
@@ -19,7 +19,7 @@ from sylvan.io.checks import all_or_none, check_array, require
 from sylvan.labels.state import mean_of
 
 _SURE = 0.005  # probabilities are kept as far away from 0 and 1
-_SHARE = 0.5  # of the readout in the answer; the forests have the rest
+_TRUSTED = 300  # rows of which the readout has half of the answer, and the forests the other half
 
 
 @stored("OtherReadouts")
@@ -45,7 +45,7 @@ class OtherReadouts(NamedTuple):
 
 @stored(
     "LabelLinks", readout_=Readout, penalty_=np.ndarray, augment_=BaseEstimator, kinds_=list[list[int]],
-    _others=OtherReadouts,
+    share_=float, _others=OtherReadouts,
 )  # fmt: skip
 class LabelLinks(BaseEstimator):
     r"""Corrects what a layer's forests say of a label by what they say of all labels, and by the rules that hold.
@@ -56,9 +56,10 @@ class LabelLinks(BaseEstimator):
     .. math:: q_j = \sigma \big( f_j + b_j + \sum_k w_{jk} (s_k - \bar s_k) \big),
 
     a ridge logistic regression for each label, fitted to out-of-sample probabilities. Its penalty is the one with the
-    least log-loss over folds; "no links" is among the choices, and then :math:`q_j` is what the forests say. The mean
-    of :math:`q_j` and of the forests' probability is scored, passed on and predicted. Training rows get readouts that
-    were fitted without them.
+    least log-loss over folds; "no links" is among the choices, and then :math:`q_j` is what the forests say. Of the
+    answer that is scored, passed on and predicted, :math:`n / (n + 300)` is :math:`q_j`, the rest is the forests'
+    probability: the more training rows, the more links are trusted. Training rows get readouts that were fitted
+    without them.
 
     Parameters
     ----------
@@ -71,8 +72,8 @@ class LabelLinks(BaseEstimator):
     Attributes
     ----------
     readout_, penalty_ : the regressions, and the penalty of each label; infinite where there are no links
+    share_ : of the readout in the answer
     links_ : (n_labels, n_labels), how much the log-odds of a label (column) rise with those of another (row)
-    rule_weights_ : (n_rules, n_labels), how much they rise if a rule holds
 
     Notes
     -----
@@ -102,6 +103,7 @@ class LabelLinks(BaseEstimator):
         labels = np.asarray(view.labels, dtype=np.float64)
         weight = np.ones(len(labels)) if view.sample_weight is None else view.sample_weight.astype(np.float64)
         used = np.flatnonzero(weight > 0)
+        self.share_ = len(used) / (len(used) + _TRUSTED)
         random, fold = np.random.RandomState(view.random_state), np.zeros(len(labels), np.int64)
         fold[random.permutation(used)] = 1 + np.arange(len(used)) % min(self.n_folds, len(used))
         known = np.repeat(weight[:, None], labels.shape[1], axis=1)
@@ -144,7 +146,7 @@ class LabelLinks(BaseEstimator):
         read = np.empty(own.shape)
         for rows, readout, part in self._readers(view.rows, len(own)):
             read[rows] = readout.ask(np.hstack([of_forests, *_active(part, view)])[rows], own[rows])
-        return np.where(self.linked_, (1 - _SHARE) * probas + _SHARE * read, probas)
+        return np.where(self.linked_, (1.0 - self.share_) * probas + self.share_ * read, probas)
 
     def _readers(self, rows: np.ndarray | None, n: int) -> Iterator[tuple[np.ndarray, Readout, Any]]:
         """Give positions of rows and who judges them: of training rows, given their numbers, who has not seen them."""
@@ -167,10 +169,10 @@ class LabelLinks(BaseEstimator):
         would get is returned.
         """
         slots, cells, q = said.shape
-        wants = _SHARE * sum(asked.values(), np.zeros((cells, q)))
-        weighs = _SHARE * sum(relevance.values(), np.zeros((cells, q)))
+        wants = self.share_ * sum(asked.values(), np.zeros((cells, q)))
+        weighs = self.share_ * sum(relevance.values(), np.zeros((cells, q)))
         for values in (*asked.values(), *relevance.values()):
-            values[:, self.linked_] *= 1 - _SHARE
+            values[:, self.linked_] *= 1.0 - self.share_
         base, own_share = np.zeros(cells), np.zeros((cells, q))
         of_forests, own = self._of_forests(said)
         handed = np.zeros_like(of_forests)
@@ -235,10 +237,14 @@ class LabelLinks(BaseEstimator):
         q = len(self.penalty_)
         return self.readout_.weight[: len(self.kinds_) * q].reshape(len(self.kinds_), q, q).sum(axis=0)
 
-    @property
-    def rule_weights_(self) -> np.ndarray:
-        """How much the log-odds of each label rise if a rule holds, (n_rules, n_labels)."""
-        return self.readout_.weight[len(self.kinds_) * len(self.penalty_) :]
+    def weights_of(self, miner: Any) -> np.ndarray:
+        """Return how much the log-odds of each label rise if a miner's rules hold, (n_rules, n_labels)."""
+        first = len(self.kinds_) * len(self.penalty_)
+        for one in _miners(self.augment_):
+            if one is miner:
+                break
+            first += len(one.rules_)
+        return self.readout_.weight[first : first + len(miner.rules_)]
 
     @property
     def parts(self) -> list[Augmenter]:
@@ -266,11 +272,11 @@ class LabelLinks(BaseEstimator):
     def check_labels(self, n_labels: int, n_slots: int, n_columns: int) -> None:
         """Check what came from a file against its layer."""
         self.check_parameters()
-        fitted = all_or_none(self, ("readout_", "penalty_", "kinds_", "augment_", "_others"))
+        fitted = all_or_none(self, ("readout_", "penalty_", "share_", "kinds_", "augment_", "_others"))
         require(fitted and hasattr(self.augment_, "check_layer"), "Links are missing.")
-        require(
-            sorted(sum(self.kinds_, [])) == list(range(n_slots)) and all(self.kinds_), "Kinds of forests are wrong."
-        )
+        check_number("share_", self.share_, 0.0, 1.0)
+        slots = sorted(slot for kind in self.kinds_ for slot in kind)
+        require(slots == list(range(n_slots)) and all(self.kinds_), "Kinds of forests are wrong.")
         check_array("penalty_", self.penalty_, float, (n_labels,), 0.0, np.inf)
         others = self._others
         require(len(others.parts) in (0, len(others.readouts)), "Folds have other rules.")

@@ -62,11 +62,26 @@ class ReadableRules:
 
         `score of 1.3 > 0.4` means that rule 1.3 holds, and by some distance; `score of 1.3 <= 0.4` that it does not
         hold, or only just: the score is 0 outside the region. The last layer's rules describe its forests; predictions
-        do not ask them.
+        ask them only with `LabelLinks`, as in `sylvan.imldf()`. Then there is a column "adds", too: the label whose
+        log-odds a rule changes most if it holds, and by how much.
         """
         table = pd.concat([_table(self, number, miner) for number, miner in _miners(self)])
         place = (table.groupby("layer").cumcount() + 1).astype(str)
         return table.set_index(pd.Index(table["layer"].astype(str) + "." + place, name="interaction"))
+
+    @property
+    def label_links_(self) -> pd.DataFrame:
+        """How labels speak for and against each other: a table with a line and a column for each label.
+
+        By how much the log-odds of the label of the column rise with those that the forests give to the label of the
+        line, beside what they say of the former itself, which counts 1 and is not in the table. 0 throughout a column:
+        the forests' own answer was better without links. Of the last layer.
+        """
+        check_is_fitted(self, "layers_")
+        refiner: Any = self.layers_[-1].refiner
+        if not hasattr(refiner, "links_"):
+            raise AttributeError("Only cascades with augment=LabelLinks(...), as those of sylvan.imldf(), have links.")
+        return pd.DataFrame(refiner.links_, index=_labels(self), columns=_labels(self))
 
     @with_rules
     def explain(self, X: Any) -> pd.DataFrame:
@@ -174,8 +189,17 @@ def _table(model: Any, number: int, miner: Any) -> pd.DataFrame:
     table.insert(0, "layer", number)
     rate = miner.label_counts_ / np.maximum(miner.support_, 1)[:, None]
     table["says"] = [_say(labels, line, miner.label_rates_) for line in rate]
+    refiner = model.layers_[number - 1].refiner
+    if hasattr(refiner, "weights_of"):
+        table["adds"] = [_most(labels, line) for line in refiner.weights_of(miner)]
     shares = pd.DataFrame(miner.distribution_, columns=_apart(labels, table.columns), index=table.index)
     return pd.concat([table, shares], axis=1)
+
+
+def _most(labels: list[str], weights: np.ndarray) -> str:
+    """Name the label whose log-odds a rule changes most."""
+    j = int(np.abs(weights).argmax())
+    return f"{labels[j]} {weights[j]:+.2f}" if weights[j] else ""
 
 
 def _apart(labels: list[str], taken: Any) -> list[str]:
