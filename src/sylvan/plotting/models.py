@@ -1,4 +1,4 @@
-"""Displays of what a model consists of: scores of its layers, weights of its trees, and its rules."""
+"""Displays of what a model consists of: scores of layers, weights of trees, rules, and links between labels."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -14,6 +14,7 @@ from sylvan.plotting.style import COLOURS, GREY, LINES, PALE
 
 _HAVE_LAYERS = "Scores of layers are in DeepForestClassifier, as all of sylvan.algorithms make, and SiameseDeepForest."
 _HAVE_WEIGHTS = "Learned weights of trees are in WeightedForest, cascades of nothing but these, and SiameseDeepForest."
+_HAVE_LINKS = "Cascades with augment=LabelLinks(...), as those of sylvan.imldf(), have links between labels."
 _HAVE_RULES = "Cascades with augment=Interactions(...), as those of sylvan.imldf(), have rules."
 
 
@@ -269,9 +270,7 @@ class InteractionMatrixDisplay(Display):
         fit = n_shown(ax, max_labels, 40, own, side=0)
         if len(shown) > fit:
             shown = np.sort(np.argsort(-np.abs(points).max(axis=0), kind="stable")[:fit])
-        most = max(float(np.abs(points).max(initial=0.0)), 1.0)
-        style: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -most, "vmax": most, "aspect": "auto", **kwargs}
-        self.image_ = ax.imshow(points[:, shown], **style)
+        self.image_ = _signed_image(ax, points[:, shown], 1.0, kwargs)
         name_ticks(ax, [shorten(name) for name in self.differences.columns[shown]], own, side=0)
         told = [shorten(rule, width, tail=0) for rule in self.rules]
         rules = [f"{name}  {rule}".rstrip() for name, rule in zip(self.differences.index, told)]
@@ -282,7 +281,79 @@ class InteractionMatrixDisplay(Display):
             ax.set_xlabel(f"{len(shown)} of {points.shape[1]} labels, those that rules tell most about")
         self.colorbar_ = None
         if colorbar:
-            shrink = min(1.0, max(0.5, 6 / max(len(rules), 1)))
-            self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, shrink=shrink)
-            self.colorbar_.set_label("More frequent where the rule holds\n(percentage points)", fontsize=8)
-            self.colorbar_.outline.set_visible(False)
+            label = "More frequent where the rule holds\n(percentage points)"
+            self.colorbar_ = _add_scale(self.figure_, ax, self.image_, len(rules), label)
+
+
+class LabelLinksDisplay(Display):
+    """How labels speak for and against each other: red for, blue against.
+
+    A line's label raises or lowers the log-odds of a column's label. What a label says of itself is left out. Options
+    of plot: of more labels than `max_labels`, those with the greatest links are drawn (None: 40, or fewer if the given
+    axes have no room for them); `colorbar=False` leaves out the scale; others are as in `Axes.imshow`. It sets
+    `image_`, the matrix, and `colorbar_`, the scale.
+
+    Parameters
+    ----------
+    links : DataFrame, labels x labels, as `label_links_` of `sylvan.imldf`
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sylvan.plotting import LabelLinksDisplay
+    >>> links = pd.DataFrame([[0.1, 0.8], [-0.4, 0.2]], index=["sad", "slow"], columns=["sad", "slow"])
+    >>> LabelLinksDisplay(links).plot().ax_.get_xlabel()
+    'is then more probable (red) or less (blue)'
+    """
+
+    def __init__(self, links: pd.DataFrame) -> None:
+        self.links = pd.DataFrame(links)
+        if self.links.shape[0] != self.links.shape[1]:
+            raise ValueError(f"links must have a line and a column for each label, got {self.links.shape}.")
+
+    @classmethod
+    def from_estimator(cls, model: Any) -> Self:
+        """Take the links from a fitted cascade with `LabelLinks`, as those of `sylvan.imldf`."""
+        return cls(asked(model, "label_links_", _HAVE_LINKS))
+
+    def _size(self) -> tuple[float, float]:
+        side = (0.21 if len(self.links) > 12 else 0.36) * min(max(len(self.links), 4), 40)
+        return side + 3.2, side + 1.6
+
+    def _draw(self, ax: Any, own: bool, *, max_labels: int | None = None, colorbar: bool = True, **kwargs: Any) -> None:
+        links = self.links.to_numpy(float, copy=True)
+        np.fill_diagonal(links, 0.0)
+        shown = np.arange(len(links))
+        fit = n_shown(ax, max_labels, 40, own, side=0)
+        if len(shown) > fit:
+            most = np.maximum(np.abs(links).max(axis=0), np.abs(links).max(axis=1))
+            shown = np.sort(np.argsort(-most, kind="stable")[:fit])
+        links = links[np.ix_(shown, shown)]
+        np.fill_diagonal(links, np.nan)
+        self.image_ = _signed_image(ax, links, 0.1, kwargs)
+        name_ticks(ax, [shorten(str(name)) for name in self.links.columns[shown]], own, side=0)
+        name_ticks(ax, [shorten(str(name)) for name in self.links.index[shown]], own)
+        ax.set_ylim(len(shown) - 0.5, -0.5)
+        ax.set_facecolor(PALE)
+        ax.spines[:].set_visible(False)
+        ax.set_ylabel("If this label is probable,")
+        note = "" if len(shown) == len(self.links) else f"\n({len(shown)} of {len(self.links)} labels)"
+        ax.set_xlabel("is then more probable (red) or less (blue)" + note)
+        self.colorbar_ = None
+        if colorbar:
+            label = "Added to its log-odds\nfor each unit of the other's"
+            self.colorbar_ = _add_scale(self.figure_, ax, self.image_, len(shown), label)
+
+
+def _signed_image(ax: Any, values: np.ndarray, least: float, options: dict[str, Any]) -> Any:
+    """Draw a matrix, red above 0 and blue below; the scale reaches to `least` at the least."""
+    most = max(float(np.nanmax(np.abs(values), initial=0.0)), least)
+    return ax.imshow(values, **{"cmap": "RdBu_r", "vmin": -most, "vmax": most, "aspect": "auto", **options})
+
+
+def _add_scale(figure: Any, ax: Any, image: Any, n_lines: int, label: str) -> Any:
+    """Add the scale of a matrix."""
+    bar = figure.colorbar(image, ax=ax, shrink=min(1.0, max(0.5, 6 / max(n_lines, 1))))
+    bar.set_label(label, fontsize=8)
+    bar.outline.set_visible(False)
+    return bar

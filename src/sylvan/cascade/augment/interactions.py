@@ -32,7 +32,7 @@ _RULES_AT_ONCE = 500
 _MINING = (
     "n_interactions", "n_trees", "depth", "branches", "min_order", "min_stability", "miner", "emit", "threshold_rule",
 )  # fmt: skip
-_ARRAYS = ("stability_", "support_", "label_counts_", "label_rates_", "_mean", "_turn")
+_ARRAYS = ("stability_", "support_", "overlap_", "label_counts_", "label_rates_", "_mean", "_turn")
 _NUMBERS = ("n_columns_", "n_labels_", "n_rows_", "_n_slots")
 _CHOICES = {
     "miner": ("intersection_trees", "prevalence"), "emit": ("leaves", "all"), "path_rule": ("first", "tightest"),
@@ -113,6 +113,7 @@ class Interactions(BaseEstimator):
     rules_ : the rules' conditions
     stability_, support_, label_counts_ : of each rule: share of the bootstraps in which it was found, number of
         training rows in its region, how many of them have each label
+    overlap_ : (n_rules, n_rules), number of training rows in the regions of both
     distribution_ : (n_rules, n_labels) label distribution, sums to 1, or to 0 for a region without labels
     mining_report_ : what was tried to find enough rules
 
@@ -225,6 +226,7 @@ class Interactions(BaseEstimator):
         here = inside * used[:, None].astype(np.float64)
         counts = here.T @ labels
         self.support_ = here.sum(axis=0).astype(np.int64)
+        self.overlap_ = (here.T @ here).astype(np.int32)
         self.label_counts_ = counts.astype(np.int32)
         self.n_labels_, self.n_rows_ = labels.shape[1], int(used.sum())
         self.label_rates_ = labels[used].mean(axis=0)
@@ -349,6 +351,7 @@ class Interactions(BaseEstimator):
         n = len(self.rules_)
         check_array("stability_", self.stability_, float, (n,), 0.0, 1.0)
         check_array("support_", self.support_, np.int64, (n,), 0)
+        check_array("overlap_", self.overlap_, np.int32, (n, n), 0)
         check_array("label_counts_", self.label_counts_, np.int32, (n, n_labels), 0)
         check_array("label_rates_", self.label_rates_, float, (n_labels,), 0.0, 1.0)
         attempts: Any = self.mining_report_.get("attempts")
@@ -372,7 +375,8 @@ class Interactions(BaseEstimator):
     def nbytes(self) -> int:
         """Memory of the rules."""
         others = 0 if self._others is None else self._others.fold.nbytes + self._others.counts.nbytes
-        return self.rules_.nbytes + self.label_counts_.nbytes + self.stability_.nbytes + self.support_.nbytes + others
+        counts = (self.label_counts_, self.stability_, self.support_, self.overlap_)
+        return self.rules_.nbytes + sum(part.nbytes for part in counts) + others
 
     def _bootstrap_forest(self, like: Any) -> Any:
         if self.forest is not None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from sylvan._messages import some
 from sylvan._validation import check_integer
 from sylvan.cascade.contracts import Column, finds_rules, parts_of
 from sylvan.cascade.layer import row_blocks, through_layers
@@ -82,6 +83,41 @@ class ReadableRules:
         if not hasattr(refiner, "links_"):
             raise AttributeError("Only cascades with augment=LabelLinks(...), as those of sylvan.imldf(), have links.")
         return pd.DataFrame(refiner.links_, index=_labels(self), columns=_labels(self))
+
+    @with_rules
+    def rules_about(self, label: Any, k: int = 5) -> pd.DataFrame:
+        """List a few rules of layer 1 that tell most about one label, and that differ from each other.
+
+        Rules are chosen one after the other: the one of which the share of the label differs most from that of all
+        rows, times the number of training rows that it adds to those of any rule chosen before.
+
+        Parameters
+        ----------
+        label : name of the label
+        k : int, default=5
+            Most rules.
+
+        Returns
+        -------
+        DataFrame
+            A line for each rule, by its name: rule, stability, support; share, of the rows in its region that have the
+            label; all, the share of all rows; new, rows that are not also in the region of a rule above.
+        """
+        check_integer("k", k, 1)
+        names = list(self.decider_.form.label_names)
+        if label not in names:
+            raise ValueError(f"There is no label {label!r}; labels are called {some(names, 5)}.")
+        j, (_, miner) = names.index(label), _miners(self)[0]
+        share, new = miner.label_counts_[:, j] / np.maximum(miner.support_, 1), miner.support_.copy()
+        found: dict[int, int] = {}
+        for _ in range(min(k, len(share))):
+            worth = np.abs(share - miner.label_rates_[j]) * new
+            worth[list(found)] = -1.0
+            best = int(worth.argmax())
+            found[best] = int(new[best])
+            new = np.minimum(new, miner.support_ - miner.overlap_[best])
+        rules = self.interactions_[["rule", "stability", "support"]].iloc[list(found)]
+        return rules.assign(share=share[list(found)], all=miner.label_rates_[j], new=list(found.values()))
 
     @with_rules
     def explain(self, X: Any) -> pd.DataFrame:
