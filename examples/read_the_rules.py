@@ -8,6 +8,7 @@ The picture shows how much more, or less, frequent each label is where a rule ho
 import sys
 
 from sylvan import imldf
+from sylvan.cascade.augment import Interactions
 from sylvan.cascade.length import FixedLength
 from sylvan.datasets import load_digit_attributes
 from sylvan.plotting import InteractionMatrixDisplay
@@ -16,9 +17,10 @@ quick = "--quick" in sys.argv
 X, Y = load_digit_attributes(return_X_y=True, as_frame=True)  # 8 x 8 pixels with values from 0 to 16
 train = slice(0, 1500)
 
-# Here one layer is enough, and is what `imldf()` keeps. Three are grown to show rules about rules.
+# One layer is enough, and is what `imldf()` has. Three are grown to show rules about rules.
 n_trees, n_rules = (15, 10) if quick else (30, 20)
-model = imldf(n_trees, n_interactions=n_rules, length=FixedLength(3), random_state=0).fit(X[train], Y[train])
+features = Interactions(n_rules)  # the features of the next layer are the rules' scores alone
+model = imldf(n_trees, augment=features, max_layers=3, length=FixedLength(), random_state=0).fit(X[train], Y[train])
 rules = model.interactions_.sort_values("stability", ascending=False, kind="stable")
 
 print(f"{len(rules)} rules, {model.n_layers_} layers. The most stable ones:\n")

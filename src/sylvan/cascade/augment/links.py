@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 
-from sylvan._validation import check_integer, check_number, keep
+from sylvan._validation import check_integer, keep
 from sylvan.cascade.augment.readout import Readout, fit_readouts
 from sylvan.cascade.augment.rules import Rules
 from sylvan.cascade.augment.simple import OutputSpace
@@ -19,7 +19,7 @@ from sylvan.io.checks import all_or_none, check_array, require
 from sylvan.labels.state import mean_of
 
 _SURE = 0.005  # probabilities are kept as far away from 0 and 1
-_TRUSTED = 300  # rows of which the readout has half of the answer, and the forests the other half
+_TRUSTED = 50  # rows with a label, or without if that is rarer, of which the readout has half of the answer
 
 
 @stored("OtherReadouts")
@@ -45,7 +45,7 @@ class OtherReadouts(NamedTuple):
 
 @stored(
     "LabelLinks", readout_=Readout, penalty_=np.ndarray, augment_=BaseEstimator, kinds_=list[list[int]],
-    share_=float, _others=OtherReadouts,
+    share_=np.ndarray, _others=OtherReadouts,
 )  # fmt: skip
 class LabelLinks(BaseEstimator):
     r"""Corrects what a layer's forests say of a label by what they say of all labels, and by the rules that hold.
@@ -57,9 +57,9 @@ class LabelLinks(BaseEstimator):
 
     a ridge logistic regression for each label, fitted to out-of-sample probabilities. Its penalty is the one with the
     least log-loss over folds; "no links" is among the choices, and then :math:`q_j` is what the forests say. Of the
-    answer that is scored, passed on and predicted, :math:`n / (n + 300)` is :math:`q_j`, the rest is the forests'
-    probability: the more training rows, the more links are trusted. Training rows get readouts that were fitted
-    without them.
+    answer that is scored, passed on and predicted, :math:`m_j / (m_j + 50)` is :math:`q_j`, the rest is the forests'
+    probability. :math:`m_j` is the number of training rows with the label, or without it if these are fewer: the more
+    there are, the more its links are trusted. Training rows get readouts that were fitted without them.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class LabelLinks(BaseEstimator):
     Attributes
     ----------
     readout_, penalty_ : the regressions, and the penalty of each label; infinite where there are no links
-    share_ : of the readout in the answer
+    share_ : (n_labels,), of the readout in the answer
     links_ : (n_labels, n_labels), how much the log-odds of a label (column) rise with those of another (row)
 
     Notes
@@ -103,12 +103,13 @@ class LabelLinks(BaseEstimator):
         labels = np.asarray(view.labels, dtype=np.float64)
         weight = np.ones(len(labels)) if view.sample_weight is None else view.sample_weight.astype(np.float64)
         used = np.flatnonzero(weight > 0)
-        self.share_ = len(used) / (len(used) + _TRUSTED)
         random, fold = np.random.RandomState(view.random_state), np.zeros(len(labels), np.int64)
         fold[random.permutation(used)] = 1 + np.arange(len(used)) % min(self.n_folds, len(used))
         known = np.repeat(weight[:, None], labels.shape[1], axis=1)
         if view.unknown is not None:
             known[view.unknown] = 0.0
+        rarer = np.minimum(((known > 0) & (labels > 0)).sum(axis=0), ((known > 0) & (labels == 0)).sum(axis=0))
+        self.share_ = rarer / (rarer + _TRUSTED)
         self.augment_ = OutputSpace() if self.augment is None else clone(self.augment)
         parts, n_folds = [self.augment_] * (1 + fold.max(initial=0)), fold.max(initial=0)
         if finds_rules(self.augment_):
@@ -172,7 +173,7 @@ class LabelLinks(BaseEstimator):
         wants = self.share_ * sum(asked.values(), np.zeros((cells, q)))
         weighs = self.share_ * sum(relevance.values(), np.zeros((cells, q)))
         for values in (*asked.values(), *relevance.values()):
-            values[:, self.linked_] *= 1.0 - self.share_
+            values[:, self.linked_] *= 1.0 - self.share_[self.linked_]
         base, own_share = np.zeros(cells), np.zeros((cells, q))
         of_forests, own = self._of_forests(said)
         handed = np.zeros_like(of_forests)
@@ -274,7 +275,7 @@ class LabelLinks(BaseEstimator):
         self.check_parameters()
         fitted = all_or_none(self, ("readout_", "penalty_", "share_", "kinds_", "augment_", "_others"))
         require(fitted and hasattr(self.augment_, "check_layer"), "Links are missing.")
-        check_number("share_", self.share_, 0.0, 1.0)
+        check_array("share_", self.share_, float, (n_labels,), 0.0, 1.0)
         slots = sorted(slot for kind in self.kinds_ for slot in kind)
         require(slots == list(range(n_slots)) and all(self.kinds_), "Kinds of forests are wrong.")
         check_array("penalty_", self.penalty_, float, (n_labels,), 0.0, np.inf)

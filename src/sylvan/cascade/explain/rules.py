@@ -42,6 +42,7 @@ class ReadableRules:
     """The part of a cascade's predictor that tells rules."""
 
     layers_: list[Any]
+    decider_: Any
     scanning_: Any
     _checked: Callable[[Any], Any]
 
