@@ -65,7 +65,8 @@ class TreeEmbedding(BaseEstimator):
     Parameters
     ----------
     n_components : float, int or None, default=0.8
-        Number of columns. A float between 0 and 1: as many as reach that share of the variance. None: all with any.
+        Number of columns. A float between 0 and 1: as many as reach that share of the variance, as published. None: all
+        with any. The recipes have 32: predicting takes time in proportion.
     weighting : {"bounded", "paper", "none"}, default="bounded"
         "bounded": :math:`1 / (1 + \ln s)`, at most 1, the form of the authors' programme. "paper":
         :math:`1 / \ln(s + 1)`, Eq. 3 as printed. "none": 1. Sizes below 1, from fractional weights, count as 1.
