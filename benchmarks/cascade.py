@@ -43,8 +43,8 @@ ALGORITHMS = {
     "cafe_os": {},
     "cafe_slc": {},
     "cafe_fla": {},
-    "cafe_slc 64 components": {"n_components": 64},
-    "cafe_fla 64 components": {"n_components": 64},
+    "cafe_slc 80 %": {"n_components": 0.8},
+    "cafe_fla 80 %": {"n_components": 0.8},
     "auto": {},
 }
 SETTINGS = {"min_samples_leaf": 5, "max_features": "sqrt", "bootstrap": True, "max_samples": 0.5, "oob_score": True}

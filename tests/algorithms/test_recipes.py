@@ -88,6 +88,7 @@ def test_the_cafe_paper(name, mode):
     for part in parts_of(model):
         if isinstance(part, TreeEmbedding):  # Eq. 3
             assert (part.n_components, part.weighting) == (0.8, {"paper": "paper", "code": "bounded"}[mode])
+            assert part.max_components is None
         elif part is not None:
             assert part.in_sample
     if name in ("slcforest", "cafe_slc"):
@@ -166,6 +167,21 @@ def test_what_is_given_wins_over_what_was_published(name):
     assert RECIPES[name](as_published=True, forests=forests).forests is forests
     other = RECIPES[name](as_published=True, augment=OutputSpace())
     assert not other.augment.in_sample
+
+
+@pytest.mark.parametrize("name", ["cafe", "cafe_os", "cafe_slc", "cafe_fla"])
+@pytest.mark.filterwarnings("ignore")
+def test_embeddings_are_narrow_unless_published(name):
+    X, Y = (part[:300] for part in load_digit_attributes(return_X_y=True))
+
+    def widths(**given):
+        model = RECIPES[name](12, max_layers=2, length=FixedLength(), random_state=0, **given).fit(X, Y)
+        names = [model.layers_[0].augment.column_names(slot, []) for slot in range(2)]
+        return [sum(name.startswith("component") for name in own) for own in names]
+
+    assert widths() == [32, 32]
+    assert min(widths(as_published=True)) > 32
+    assert widths(as_published="code", n_components=5) == [5, 5]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

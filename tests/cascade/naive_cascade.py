@@ -123,7 +123,7 @@ class Embedding:
         self.with_probas = with_probas
 
     def fit(self, forests, inputs, probas, Y, seed):
-        self.embedding = TreeEmbedding(0.8)
+        self.embedding = TreeEmbedding(32)
         view = LayerView(forests, inputs.__getitem__, np.array(probas), Y.astype(bool), seed)
         return self.finish(self.embedding.fit_transform(view), probas)
 

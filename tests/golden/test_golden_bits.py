@@ -45,10 +45,10 @@ def images():
 
 ALGORITHMS = {
     "auto": lambda: sylvan.auto(8, random_state=0),
-    "cafe": lambda: sylvan.cafe(12, max_layers=3, random_state=0),
-    "cafe_fla": lambda: sylvan.cafe_fla(12, max_layers=3, random_state=0),
-    "cafe_os": lambda: sylvan.cafe_os(12, max_layers=3, random_state=0),
-    "cafe_slc": lambda: sylvan.cafe_slc(12, max_layers=3, threshold_on="scaled", random_state=0),
+    "cafe": lambda: sylvan.cafe(12, max_layers=3, n_components=0.8, random_state=0),
+    "cafe_fla": lambda: sylvan.cafe_fla(12, max_layers=3, n_components=0.8, random_state=0),
+    "cafe_os": lambda: sylvan.cafe_os(12, max_layers=3, n_components=0.8, random_state=0),
+    "cafe_slc": lambda: sylvan.cafe_slc(12, max_layers=3, n_components=0.8, threshold_on="scaled", random_state=0),
     "flaforest": lambda: sylvan.flaforest(12, max_layers=3, random_state=0),
     "gcforest": lambda: sylvan.gcforest(8, max_layers=3, random_state=0),
     "imldf": lambda: sylvan.imldf(12, max_layers=3, random_state=0),

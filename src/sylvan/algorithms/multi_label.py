@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from sylvan._validation import check_choice, check_integer
-from sylvan.algorithms.parts import COUNTED, EMBEDDED, EMBEDDED_RUNS, cascade, folds, half_samples, paired, recipe
+from sylvan.algorithms.parts import COUNTED, EMBEDDED, EMBEDDED_RUNS, WIDE, cascade, folds, half_samples, paired, recipe
 from sylvan.cascade.augment import Interactions, LabelLinks, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import BestLayer, FixedLength, Patience, ScoreDrop
@@ -82,12 +82,12 @@ def gcforest(
 
 
 @recipe(
-    paper=COUNTED | {"augment": lambda given: TreeEmbedding(given["n_components"], weighting="paper")},
-    code=COUNTED | {"separate_forests": True},
+    paper=WIDE | {"augment": lambda given: TreeEmbedding(given["n_components"], weighting="paper")},
+    code=WIDE | {"separate_forests": True},
 )
 def cafe(
     n_trees: int = 150, *, as_published: Any = False, max_layers: int = 11, min_samples_leaf: Any = 5,
-    constant_features: str = "skip", n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None,
+    constant_features: str = "skip", n_components: Any = 32, scoring: Any = "micro_auroc", n_jobs: int | None = None,
     random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE: a cascade on tree embeddings.
@@ -96,10 +96,11 @@ def cafe(
 
     References
     ----------
-    CaFE paper [3]_ of `sylvan.algorithms`. As published, nodes are weighted by 1 / ln(s + 1) (Eq. 3), and forests draw
-    features as scikit-learn's do. The runs of its figures ("code") weigh nodes by 1 / (1 + ln s), and fit forests of
-    their own for features and for predictions. Deviation that remains: the best layer is that of the out-of-sample
-    score, not of the score on rows that the forests have seen, which is best for the deepest.
+    CaFE paper [3]_ of `sylvan.algorithms`. As published, embeddings keep 0.8 of the variance, nodes are weighted by
+    1 / ln(s + 1) (Eq. 3), and forests draw features as scikit-learn's do. The runs of its figures ("code") weigh nodes
+    by 1 / (1 + ln s), and fit forests of their own for features and for predictions. Deviations that remain: of more
+    than 4096 rows, embeddings keep at most 64 components; the best layer is that of the out-of-sample score, not of the
+    score on rows that the forests have seen, which is best for the deepest.
     """
     return paired(locals(), augment=TreeEmbedding(n_components), length=BestLayer())
 
@@ -107,7 +108,7 @@ def cafe(
 @recipe(paper=EMBEDDED, code=EMBEDDED_RUNS)
 def cafe_os(
     n_trees: int = 150, *, as_published: Any = False, max_layers: int = 11, min_samples_leaf: Any = 5,
-    constant_features: str = "skip", n_components: Any = 0.8, scoring: Any = "micro_auroc", n_jobs: int | None = None,
+    constant_features: str = "skip", n_components: Any = 32, scoring: Any = "micro_auroc", n_jobs: int | None = None,
     random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-OS: a cascade on tree embeddings and probabilities.

@@ -102,7 +102,7 @@ def flaforest(
 @recipe(paper=EMBEDDED, code=EMBEDDED_RUNS | {"threshold_on": "scaled"})
 def cafe_slc(
     n_trees: int = 150, *, as_published: Any = False, max_layers: int = 11, min_samples_leaf: Any = 5,
-    constant_features: str = "skip", n_components: Any = 0.8, frequency: Any = None, threshold: float = 0.5,
+    constant_features: str = "skip", n_components: Any = 32, frequency: Any = None, threshold: float = 0.5,
     threshold_on: str = "proba", scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None,
     verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
@@ -112,9 +112,9 @@ def cafe_slc(
 
     References
     ----------
-    CaFE paper [3]_ of `sylvan.algorithms`. As published, nodes are weighted by 1 / ln(s + 1) (Eq. 3), and all else is
-    as in `slcforest(as_published=True)`. The runs of its figures ("code") weigh nodes by 1 / (1 + ln s), and are
-    otherwise as `slcforest(as_published="code")`.
+    CaFE paper [3]_ of `sylvan.algorithms`. As published, embeddings are those of `cafe(as_published=True)`, and all
+    else is as in `slcforest(as_published=True)`. The runs of its figures ("code") have the embeddings of
+    `cafe(as_published="code")`, and are otherwise as `slcforest(as_published="code")`.
     """
     augment = Union([TreeEmbedding(n_components), OutputSpace()])
     impute = StrictLabelComplement(frequency, threshold=threshold, threshold_on=threshold_on)
@@ -124,7 +124,7 @@ def cafe_slc(
 @recipe(paper=EMBEDDED, code=EMBEDDED_RUNS)
 def cafe_fla(
     n_trees: int = 150, *, as_published: Any = False, max_layers: int = 11, min_samples_leaf: Any = 5,
-    constant_features: str = "skip", n_components: Any = 0.8, frequency: Any = None, threshold: float = 0.5,
+    constant_features: str = "skip", n_components: Any = 32, frequency: Any = None, threshold: float = 0.5,
     scoring: Any = "micro_auroc", n_jobs: int | None = None, random_state: Any = None, verbose: int = 0, **options: Any,
 ) -> DeepForestClassifier:  # fmt: skip
     """CaFE-FLA: tree embeddings and probabilities, and labels above a threshold of their own imputed.
@@ -133,9 +133,9 @@ def cafe_fla(
 
     References
     ----------
-    CaFE paper [3]_ of `sylvan.algorithms`. As published, nodes are weighted by 1 / ln(s + 1) (Eq. 3), and all else is
-    as in `flaforest(as_published=True)`. The runs of its figures ("code") weigh nodes by 1 / (1 + ln s), and are
-    otherwise as `flaforest(as_published="code")`.
+    CaFE paper [3]_ of `sylvan.algorithms`. As published, embeddings are those of `cafe(as_published=True)`, and all
+    else is as in `flaforest(as_published=True)`. The runs of its figures ("code") have the embeddings of
+    `cafe(as_published="code")`, and are otherwise as `flaforest(as_published="code")`.
     """
     augment = Union([TreeEmbedding(n_components), OutputSpace()])
     impute = FluidLabelAddition(frequency, threshold=threshold)

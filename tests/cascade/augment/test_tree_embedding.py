@@ -222,6 +222,35 @@ def test_random_vectors_span_the_leading_space(forests, train):
     assert_allclose(block, (A - A.mean(axis=0)) @ directions, atol=1e-4)
 
 
+def gram_case(n_trees, **settings):
+    """Return a forest's paths, the leaves of 600 rows, and the centred products of these rows."""
+    X, Y = (part[:600] for part in load_digit_attributes(return_X_y=True))
+    forest = RandomForest(n_trees, random_state=0, **settings).fit(X, Y)
+    paths, leaves = paths_of(forest), module._leaves_of(forest, X)
+    products = module.gram(paths, leaves, leaves) * paths.unit
+    return paths, leaves, products - products.mean(axis=0) - products.mean(axis=1)[:, None] + products.mean()
+
+
+def test_few_components_are_found_as_exactly_without_all_others(monkeypatch):
+    paths, leaves, matrix = gram_case(30, min_samples_leaf=5)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "eigh", None)  # is not asked
+        values, vectors = module._gram_spectrum(paths, leaves, 18)
+    assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:18], rtol=1e-5)
+    assert_allclose(matrix @ vectors, vectors * values, atol=1e-5 * values[0])
+    assert_allclose(vectors.T @ vectors, np.eye(18), atol=1e-5)
+    assert_array_equal(module._gram_spectrum(paths, leaves, 18)[1], vectors)
+
+
+def test_components_that_are_hard_to_find_are_found_among_all():
+    """One tree makes groups of rows that differ by nothing else, so that many components are alike."""
+    paths, leaves, matrix = gram_case(1, min_samples_leaf=20)
+    assert module._krylov_spectrum(matrix.astype(np.float32), 18) is None
+    values, vectors = module._gram_spectrum(paths, leaves, 18)
+    assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1][:18], atol=1e-5 * values[0])
+    assert_allclose(matrix @ vectors, vectors * values, atol=1e-5 * values[0])
+
+
 def test_solver_follows_the_number_of_rows(forests, train, monkeypatch):
     taken = []
     for name in ("_gram_spectrum", "_random_spectrum"):
