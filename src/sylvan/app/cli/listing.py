@@ -39,11 +39,13 @@ def _short(part: Any) -> str:
     if part is None:
         return "none"
     name = type(part).__name__
-    if hasattr(part, "parts"):
-        return " + ".join(_short(each) for each in part.parts)
+    inner = " + ".join(_short(each) for each in getattr(part, "parts", ()))
+    if name == "Union":
+        return inner
     if hasattr(part, "n_splits"):
         return f"{part.n_splits} folds"
     words = _SHORT.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+    words += f" ({inner})" if inner else ""
     frequency = getattr(part, "frequency", None)
     return f"{words}, {type(frequency).__name__}" if frequency is not None else words
 
