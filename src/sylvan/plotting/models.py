@@ -286,12 +286,12 @@ class InteractionMatrixDisplay(Display):
 
 
 class LabelLinksDisplay(Display):
-    """How labels speak for and against each other: red for, blue against.
+    """What labels correct in each other, beside what forests say of each: red up, blue down.
 
-    A line's label raises or lowers the log-odds of a column's label. What a label says of itself is left out. Options
-    of plot: of more labels than `max_labels`, those with the greatest links are drawn (None: 40, or fewer if the given
-    axes have no room for them); `colorbar=False` leaves out the scale; others are as in `Axes.imshow`. It sets
-    `image_`, the matrix, and `colorbar_`, the scale.
+    A line's label corrects that of a column; this is no co-occurrence. What a label says of itself is left out, and a
+    label without links is hatched. Options of plot: of more labels than `max_labels`, those with the greatest links are
+    drawn (None: 40, or fewer if the given axes have no room for them); `colorbar=False` leaves out the scale; others
+    are as in `Axes.imshow`. It sets `image_`, the matrix, and `colorbar_`, the scale.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ class LabelLinksDisplay(Display):
     >>> from sylvan.plotting import LabelLinksDisplay
     >>> links = pd.DataFrame([[0.1, 0.8], [-0.4, 0.2]], index=["sad", "slow"], columns=["sad", "slow"])
     >>> LabelLinksDisplay(links).plot().ax_.get_xlabel()
-    'is then more probable (red) or less (blue)'
+    '… correct the answer for this one, up (red) or down (blue)'
     """
 
     def __init__(self, links: pd.DataFrame) -> None:
@@ -336,12 +336,14 @@ class LabelLinksDisplay(Display):
         ax.set_ylim(len(shown) - 0.5, -0.5)
         ax.set_facecolor(PALE)
         ax.spines[:].set_visible(False)
-        ax.set_ylabel("If this label is probable,")
+        for at in np.flatnonzero((self.links.to_numpy()[:, shown] == 0).all(axis=0)):
+            ax.axvspan(at - 0.5, at + 0.5, facecolor="none", edgecolor=PALE, hatch="///", linewidth=0)
+        ax.set_ylabel("Log-odds of this label …")
         note = "" if len(shown) == len(self.links) else f"\n({len(shown)} of {len(self.links)} labels)"
-        ax.set_xlabel("is then more probable (red) or less (blue)" + note)
+        ax.set_xlabel("… correct the answer for this one, up (red) or down (blue)" + note)
         self.colorbar_ = None
         if colorbar:
-            label = "Added to its log-odds\nfor each unit of the other's"
+            label = "Added to the log-odds\nfor each unit of the other's"
             self.colorbar_ = _add_scale(self.figure_, ax, self.image_, len(shown), label)
 
 

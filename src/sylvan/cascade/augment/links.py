@@ -73,7 +73,8 @@ class LabelLinks(BaseEstimator):
     ----------
     readout_, penalty_ : the regressions, and the penalty of each label; infinite where there are no links
     share_ : (n_labels,), of the readout in the answer
-    links_ : (n_labels, n_labels), how much the log-odds of a label (column) rise with those of another (row)
+    links_ : (n_labels, n_labels), how much the log-odds of a label (column) are corrected for each unit of what the
+        forests say of another (row)
 
     Notes
     -----
@@ -117,7 +118,10 @@ class LabelLinks(BaseEstimator):
             parts[1:] = [self._rules_without(view, weight * (fold != f), random) for f in range(1, n_folds + 1)]
         of_forests, own = self._of_forests(view.probas)
         signals = [np.hstack([of_forests, *_active(part, view)]) for part in parts]
-        (self.readout_, *others), self.penalty_ = fit_readouts(signals, own, labels, known, fold)
+        readouts, self.penalty_ = fit_readouts(signals, own, labels, known, fold)
+        typical, typical_own = self._of_forests(view.probas[:, used].mean(axis=1, keepdims=True))  # of the mean answers
+        means = [np.append(typical[0], some[used, typical.shape[1] :].mean(axis=0)) for some in signals]
+        self.readout_, *others = [r.told_from(mean, typical_own[0]) for r, mean in zip(readouts, means)]
         self._others = OtherReadouts(fold, others, parts[1:] if finds_rules(self.augment_) else [])
         return self.refine(view.probas, before, view._replace(rows=np.arange(len(labels))))
 
@@ -166,8 +170,8 @@ class LabelLinks(BaseEstimator):
     ) -> np.ndarray:
         """Hand what is asked of corrected answers, and their relevance, back to the forests and to columns of rules.
 
-        `said` (n_forests, cells, n_labels) is what the forests say. Both dicts are changed; what a row of mean signals
-        would get is returned.
+        `said` (n_forests, cells, n_labels) is what the forests say. Both dicts are changed; what the typical row
+        gets is returned.
         """
         slots, cells, q = said.shape
         wants = self.share_ * sum(asked.values(), np.zeros((cells, q)))
@@ -234,7 +238,7 @@ class LabelLinks(BaseEstimator):
 
     @property
     def links_(self) -> np.ndarray:
-        """How much the log-odds of a label (column) rise with those of another (row); the diagonal is beyond 1."""
+        """How much a label (column) is corrected for each unit of another's log-odds (row); its own count 1 more."""
         q = len(self.penalty_)
         return self.readout_.weight[: len(self.kinds_) * q].reshape(len(self.kinds_), q, q).sum(axis=0)
 

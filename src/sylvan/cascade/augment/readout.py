@@ -19,10 +19,14 @@ _MOST_STEPS, _NEAR = 200, 1e-4
 class Readout(NamedTuple):
     """Logistic regressions, one for each label, on the same signals; another answer is their offset."""
 
-    center: np.ndarray  # (d,) means of the signals
-    center_own: np.ndarray  # (n_labels,) means of the offsets
+    center: np.ndarray  # (d,) signals of the typical row, from which all others are told
+    center_own: np.ndarray  # (n_labels,) its offsets
     weight: np.ndarray  # (d, n_labels)
     bias: np.ndarray  # (n_labels,)
+
+    def told_from(self, center: np.ndarray, center_own: np.ndarray) -> "Readout":
+        """Return the same regressions, told from another typical row."""
+        return Readout(center, center_own, self.weight, self.bias + (center - self.center) @ self.weight)
 
     def ask(self, signals: np.ndarray, own: np.ndarray) -> np.ndarray:
         """Return probabilities, (n, n_labels)."""
@@ -33,7 +37,7 @@ class Readout(NamedTuple):
 
     @property
     def typical(self) -> np.ndarray:
-        """What it says of a row of mean signals, (n_labels,)."""
+        """What it says of the typical row, (n_labels,)."""
         return expit(self.center_own + self.bias)
 
     @property

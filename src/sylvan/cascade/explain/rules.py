@@ -73,11 +73,12 @@ class ReadableRules:
 
     @property
     def label_links_(self) -> pd.DataFrame:
-        """How labels speak for and against each other: a table with a line and a column for each label.
+        """What labels correct in each other: a table with a line and a column for each label.
 
-        By how much the log-odds of the label of the column rise with those that the forests give to the label of the
-        line, beside what they say of the former itself, which counts 1 and is not in the table. 0 throughout a column:
-        the forests' own answer was better without links. Of the last layer.
+        By how much the log-odds of the column's label are corrected for each unit of the log-odds that the forests give
+        to the label of the line; on the diagonal, for its own. This is no co-occurrence, which `Y.corr()` shows: what
+        labels have in common, forests know as far as features tell it, and links are about what is left. A column of
+        zeros: the forests' own answer was better without links. Of the last layer.
         """
         check_is_fitted(self, "layers_")
         refiner: Any = self.layers_[-1].refiner
