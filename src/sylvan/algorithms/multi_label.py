@@ -262,9 +262,13 @@ def imldf(
     iMLDF paper [5]_ of `sylvan.algorithms`, which has no links. As published, ten layers are grown and kept, of forests
     with leaves of one row, each layer with 30 rules ("tens") whose features are all that the next one sees beside X:
     thresholds are relaxed, distances are in the units of the features, label distributions are passed on, a rule needs
-    no support, and forests draw features as scikit-learn's do. Deviations that remain: extra trees are bootstrapped, so
-    that out-of-bag probabilities serve (K folds would store K models for each forest); where too few stable rules are
-    found, less deep intersections are tried, for with those of the paper there are next to none.
+    no support, and forests draw features as scikit-learn's do. The published lead is not seen: layers get worse one
+    after the other, since rules know the labels of the rows that they are found with, and out-of-sample scores are too
+    good for the same reason (emotions, test rows: average precision .77; published .82; with the defaults .83).
+    The paper compares with `mldf(measure, n_forests=4, n_trees=100, depth_step=None, max_layers=10)`. Deviations that
+    remain: extra trees are bootstrapped, so that out-of-bag probabilities serve (K folds would store K models for each
+    forest); where too few stable rules are found, less deep intersections are tried, for with those of the paper there
+    are next to none.
 
     Examples
     --------

@@ -111,6 +111,8 @@ class Augmenter(Protocol):
 
     - `check_parameters`: raises an error for parameters that cannot work, before anything is grown;
     - `n_shared`: number of blocks for all forests, which crossover hides from none (0 if absent);
+    - `flatters`: whether its features of training rows are better than those of new rows (False if absent), so that
+      scores of later layers are too good;
     - `needs_forests`: whether `transform` asks the forests (True if absent). If not, layers before the last keep none;
     - `parts`, and `parts_` when it is fitted: the augmenters it is made of;
     - `narrow` and `transform_narrow`: once told which columns of its block are ever read, it makes no others;
@@ -214,6 +216,11 @@ def parts_of(augment: Any) -> Iterator[Any]:
 def finds_rules(augment: Any) -> bool:
     """Say whether an augmenter, or a part of it, finds rules that people can read."""
     return any(hasattr(part, "describe") for part in parts_of(augment))
+
+
+def flatters(augment: Any) -> bool:
+    """Say whether an augmenter, or a part of it, makes features that are better on training rows than on new ones."""
+    return any(getattr(part, "flatters", False) for part in parts_of(augment))
 
 
 def check_trees(forest: Any, who: str) -> Any:

@@ -17,7 +17,7 @@ from sylvan._messages import once_each, warn_user
 from sylvan._validation import check_features, check_groups, check_rows, check_same_order, forget, keep
 from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
-from sylvan.cascade.contracts import MAX_SEED
+from sylvan.cascade.contracts import MAX_SEED, flatters
 from sylvan.cascade.growth import Stage, count_missing, grow, kept_apart, kept_layers, make_decider, make_findings
 from sylvan.cascade.plan import Plan, begin_labels, make_plan, open_checkpoints, row_weights, scan_rows
 from sylvan.cascade.predictor import CascadePredictor
@@ -298,6 +298,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             self.n_features_in_, self.n_layers_, len(stages), plan.average_layers, last.record.score,
             plan.measure.in_words, plan.calibrate is not None, getattr(plan.impute, "reestimates", False),
             targets.n_unknown, 0 if targets.absent is None else int(targets.absent.sum()),
+            plan.score_folds is None and any(flatters(layer.augment) for layer in self.layers_[:-1]),
         )  # fmt: skip
         told = plan.impute.frequency_in(last.trained, last.after)
         apart = kept_apart(plan, stages[: self.n_layers_])

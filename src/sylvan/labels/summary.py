@@ -27,6 +27,7 @@ class Grown(NamedTuple):
     reestimated: bool = False  # whether c is that of the last layer's labels, of which some were imputed
     n_unknown: int = 0  # label cells that were unknown
     n_absent: int = 0  # label cells that had a mark which says that they are known to be absent
+    flattered: bool = False  # whether layers saw features that are better on training rows than on new ones
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,11 @@ def _layers(grown: Grown) -> str:
     if grown.n_grown > grown.n_layers:
         layers += f" of {grown.n_grown} that were grown"
     how = ", whose mean predicts" if grown.averaged and grown.n_layers > 1 else ""
-    return f"{layers}{how}. Out of sample, against the recorded labels: {grown.score:.3f} {grown.measure}."
+    score = f"{grown.score:.3f} {grown.measure}"
+    if grown.flattered:
+        told = "On the training rows, against the recorded labels"
+        return f"{layers}{how}. {told}: {score}; too good, for features of layers after the first know these labels."
+    return f"{layers}{how}. Out of sample, against the recorded labels: {score}."
 
 
 def _how_many(counts: LabelCounts, n_suggested: int, imputed: bool, reestimated: bool) -> str:

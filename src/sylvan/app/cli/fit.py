@@ -60,7 +60,8 @@ def fit(**options: Any) -> None:
     what = many(model.n_labels_, "label") if table.Y.ndim == 2 else f"{len(model.classes_)} classes"
     size = f"{many(len(table.X), 'row')}, {many(table.X.shape[1], 'feature')}, {what}; {many(model.n_layers_, 'layer')}"
     score = f"{facts['score']:.3f} {sylvan.measures.measure_name(model.measure_.name)}"
-    lines = [f"{options['algorithm']}: {size}, out of sample {score}, {seconds:.1f} s."]
+    where = "on the training rows, too good," if model.labels_.grown.flattered else "out of sample"
+    lines = [f"{options['algorithm']}: {size}, {where} {score}, {seconds:.1f} s."]
     lines += model.summary().notes[2:] if model.calibration_ is not None else []
     lines.append(f"Stored in {options['out']} ({gigabytes(facts['bytes'])}).")
     lines += [f"Report: {options['report']}"] if options["report"] else []

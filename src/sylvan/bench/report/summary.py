@@ -45,7 +45,7 @@ def boxes(study: Study) -> dict[str, Any]:
             here, wide = study.at(part.by_dataset, level), study.wide[measure, level]
             if len(here):
                 values = here.groupby(["dataset", "method"], sort=False)["percentile"].mean().unstack("method")
-                p_value = friedman(wide, greater_is_better=greater_is_better(measure)).p
+                p_value = friedman(wide, greater_is_better=greater_is_better(measure)).f_p
                 groups = _groups(study.tests[measure, level], list(wide.columns))
                 title = " | ".join(filter(None, [arrow(measure), study.level_name(level)]))
                 panels.append(plots.Panel(title, values, p_value, groups))

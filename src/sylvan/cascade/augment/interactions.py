@@ -141,6 +141,7 @@ class Interactions(BaseEstimator):
     """
 
     n_shared = 1
+    flatters = True  # rules know the labels that they are found with
     _others: OtherFolds | None = None  # what training rows got instead of `distribution_`
 
     def __init__(

@@ -43,6 +43,11 @@ class OutputSpace(BaseEstimator):
     def __init__(self, *, in_sample: bool = False) -> None:
         self.in_sample = in_sample
 
+    @property
+    def flatters(self) -> bool:
+        """Forests know the training rows that they have seen."""
+        return self.in_sample
+
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
         """Return the probabilities of the training rows."""
         if self.in_sample:
