@@ -18,6 +18,7 @@ from claims import CLAIMS, renew
 
 from sylvan.bench import read_results
 from sylvan.bench.markdown import write_markdown
+from sylvan.bench.protocol import QUICK
 
 PAGES = Path(__file__).parents[1] / "docs" / "results"
 # The folders of an absolute path, which may name a user.
@@ -54,8 +55,9 @@ def main(arguments=None, pages=PAGES):
     parser.add_argument("results", nargs="*", type=Path, help="files of results, called like their pages")
     files = parser.parse_args(arguments).results
     data = pages / "data"
-    for file in files:
-        read_results(file)  # an error here, before anything is written
+    for file in files:  # errors here, before anything is written
+        if read_results(file).protocol.title.endswith(QUICK):
+            parser.error(f"{file} is of a quick run, which pages and claims do not rest on: run without --quick.")
     for file in files:
         keep(file, data / f"{file.stem}.db.xz")
     results = {kept.name.removesuffix(".db.xz"): read(kept) for kept in sorted(data.glob("*.db.xz"))}

@@ -39,7 +39,7 @@ from algorithms.rule_data import (
 from cascade.naive_cascade import MAX_SEED, auroc
 from strategies import examples
 from sylvan import DeepForestClassifier, imldf
-from sylvan.cascade.augment import Interactions, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
+from sylvan.cascade.augment import Interactions, LabelLinks, MeasureAwareReuse, OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.contracts import LayerView
 from sylvan.cascade.length import FixedLength, Patience
 from sylvan.datasets import hide_positives
@@ -132,21 +132,28 @@ def test_it_is_what_is_written_out_by_hand(options):
 def test_the_settings():
     model = imldf()
     assert [type(forest) for forest in model.forests] == [RandomForest, ExtraTrees, RandomForest, ExtraTrees]
+    assert [forest.min_samples_leaf for forest in model.forests] == [1, 1, 3, 3]
     for forest in model.forests:
         assert (forest.n_trees, forest.bootstrap, forest.max_depth) == (100, True, None)
         assert isinstance(forest.out_of_sample, OutOfBag)
-    augment = model.augment
+    assert isinstance(model.augment, LabelLinks)
+    assert model.augment.n_folds == 5
+    augment = model.augment.augment
+    assert isinstance(augment, Interactions)
     assert (augment.n_trees, augment.depth, augment.branches) == (20, 5, 2)
     assert (augment.n_bootstraps, augment.min_stability) == (10, 0.5)
     assert (augment.path_rule, augment.emit, augment.score) == ("first", "leaves", "distance")
-    assert (augment.n_interactions, augment.threshold_rule, augment.labels) == (10, "median", "none")  # ours
-    assert (model.max_layers, model.length.n, model.scoring, model.score_folds) == (10, 2, "micro_auroc", 3)
+    assert (augment.n_interactions, augment.threshold_rule, augment.labels) == (60, "median", "none")  # ours
+    assert (model.max_layers, model.length.n, model.scoring, model.score_folds) == (1, 2, "micro_auroc", None)
     assert isinstance(model.length, Patience)
     assert not model.crossover
     assert not model.cumulative
     assert model.impute is None
     assert [type(forest) for forest in imldf(forest_kinds="rf", n_forests=3).forests] == [RandomForest] * 3
-    changed = imldf(n_interactions=7, keep_forests=True).augment
+    for leaf, expected in ((4, [4] * 5), ([1, 5, 9], [1, 1, 5, 5, 9]), ((2,), [2] * 5)):
+        forests = imldf(min_samples_leaf=leaf, n_forests=5).forests
+        assert [forest.min_samples_leaf for forest in forests] == expected
+    changed = imldf(n_interactions=7, keep_forests=True).augment.augment
     assert (changed.n_interactions, changed.keep_forests) == (7, True)
     with pytest.raises(ValueError, match="belong to the augmenter"):
         imldf(augment=Interactions(3), keep_forests=True)

@@ -6,7 +6,7 @@ import pytest
 
 import sylvan
 from sylvan import algorithms, gcforest, imldf, lcforest, mldf
-from sylvan.cascade.augment import OutputSpace, TreeEmbedding
+from sylvan.cascade.augment import Interactions, OutputSpace, TreeEmbedding
 from sylvan.cascade.length import FixedLength, ImputationLimit, ScoreDrop
 from sylvan.datasets import load_digit_attributes
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, OutOfBag, RandomForest
@@ -148,8 +148,9 @@ def test_imldf_as_published_grows_all_its_layers():
     assert (augment.n_bootstraps, augment.n_trees, augment.depth, augment.n_interactions) == (10, 20, 5, 30)
     assert (augment.threshold_rule, augment.labels, augment.scale, augment.min_support) == ("relax", "full", "none", 1)
     assert [type(forest) for forest in model.forests] == [RandomForest, ExtraTrees] * 2
-    assert {(forest.n_trees, forest.max_depth) for forest in model.forests} == {(100, None)}
-    assert model.score_folds is None
+    assert {(forest.n_trees, forest.max_depth, forest.min_samples_leaf) for forest in model.forests} == {(100, None, 1)}
+    assert isinstance(augment, Interactions)  # no links
+    assert (model.max_layers, model.score_folds) == (10, None)
     X, Y = load_digit_attributes(return_X_y=True)
     small = imldf(5, as_published=True, max_layers=4, n_interactions=6, random_state=0).fit(X[:200], Y[:200])
     assert small.n_layers_ == 4

@@ -56,7 +56,11 @@ def test_sizes_and_names(name):
         ("flaforest", ["impute__frequency", "impute__threshold", "forests", "max_layers"]),
         ("cafe", ["augment__n_components", "forests", "max_layers"]),
         ("cafe_slc", ["impute__threshold_on", "impute__frequency", "impute__threshold", "augment"]),
-        ("imldf", ["augment__n_interactions", "forests", "length__n", "cumulative"]),
+        ("imldf", ["augment", "forests"]),
+        (
+            sylvan.imldf(augment=Interactions(10), max_layers=3),
+            ["augment__n_interactions", "forests", "length__n", "cumulative"],
+        ),
         ("rf_et", ["forests"]),
         ("sdf", ["pair_features", "min_samples_split", "lam", "cumulative"]),
     ],

@@ -187,7 +187,7 @@ def test_files(tmp_path):
         load_protocol(tmp_path / "latin.toml")
     for absent in ("E", tmp_path, tmp_path / "none.toml"):
         with pytest.raises(
-            ValueError, match=r"There is no protocol .* known are A, A-new, B, C, C-cost, D, auto, frequency"
+            ValueError, match=r"There is no protocol .* known are A, A-new, B, C, C-cost, C-new, D, auto, frequency"
         ):
             load_protocol(absent)
 

@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sylvan import auto, cafe, cafe_fla, cafe_os, cafe_slc, flaforest, gcforest, imldf, lcforest, mldf, rf_et, slcforest
-from sylvan.cascade.augment import Interactions
+from sylvan.cascade.augment import Interactions, LabelLinks
 from sylvan.forests import OutOfBag
 from sylvan.labels.impute import FluidLabelAddition, LabelComplement
 
@@ -24,6 +24,8 @@ ALGORITHMS = [
     cafe_fla(5, max_layers=2, random_state=0),
     mldf(n_trees=3, n_trees_step=0, n_folds=2, max_layers=2, random_state=0),
     imldf(5, n_forests=2, max_layers=2, augment=Interactions(3, n_bootstraps=2), score_folds=None, random_state=0),
+    imldf(5, n_forests=2, max_layers=2, augment=LabelLinks(Interactions(3, n_bootstraps=2)), random_state=0),
+    imldf(5, n_forests=2, augment=LabelLinks(), random_state=0),
 ]
 
 REPEATED = ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"]
@@ -45,7 +47,7 @@ def expected_failures(model):
     reasons |= dict.fromkeys(REPEATED, weights)
     # The blobs of these checks are so far apart that models of folds agree with themselves, unless leaves are large,
     # and so do rules.
-    if forests[0].min_samples_leaf > 1 or (out_of_bag and not isinstance(model.augment, Interactions)):
+    if forests[0].min_samples_leaf > 1 or (out_of_bag and not isinstance(model.augment, (Interactions, LabelLinks))):
         reasons |= dict.fromkeys(TRANSFORMED, "fit_transform is out-of-sample, transform is not (as in TargetEncoder)")
     if model.decision_threshold == "learned":
         reasons["check_classifier_multioutput"] = "labels are predicted above a learned threshold, not one half"

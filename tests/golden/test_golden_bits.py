@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import sylvan
+from sylvan.cascade.augment import Interactions
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, OutOfBag, RandomForest
 
 HASHES = Path(__file__).with_name("hashes.json")
@@ -51,7 +52,15 @@ ALGORITHMS = {
     "cafe_slc": lambda: sylvan.cafe_slc(12, max_layers=3, n_components=0.8, threshold_on="scaled", random_state=0),
     "flaforest": lambda: sylvan.flaforest(12, max_layers=3, random_state=0),
     "gcforest": lambda: sylvan.gcforest(8, max_layers=3, random_state=0),
-    "imldf": lambda: sylvan.imldf(12, max_layers=3, random_state=0),
+    "imldf": lambda: sylvan.imldf(
+        12,
+        augment=Interactions(10),
+        min_samples_leaf=1,
+        max_layers=3,
+        patience=2,
+        score_folds=3,
+        random_state=0,
+    ),
     "lcforest": lambda: sylvan.lcforest(8, max_layers=3, random_state=0),
     "mldf": lambda: sylvan.mldf(n_trees=8, max_layers=3, random_state=0),
     "rf_et": lambda: sylvan.rf_et(12, random_state=0),

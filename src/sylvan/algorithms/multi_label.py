@@ -285,6 +285,8 @@ def imldf(
     check_choice("forest_kinds", forest_kinds, ("both", "rf"))
     check_integer("n_forests", n_forests, 1)
     check_integer("patience", patience, 1)
+    if isinstance(min_samples_leaf, tuple | list) and not min_samples_leaf:
+        raise ValueError("min_samples_leaf is empty: give a number, or several, such as (1, 3).")
     if "augment" in options and not as_published and (n_interactions != 60 or keep_forests):
         raise ValueError(
             "n_interactions and keep_forests belong to the augmenter: write augment=Interactions(20, ...)."

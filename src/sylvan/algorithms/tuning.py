@@ -95,6 +95,8 @@ def _of_cascade(model: DeepForestClassifier, decisions: bool) -> Iterator[tuple[
     yield from _of_part("forests", model.forests)
     if isinstance(model.forests, (list, tuple)):
         yield "forests", _forests(model)
+    if model.max_layers == 1:
+        return
     yield from _of_part("length", model.length)
     for name, others in getattr(model.length, "cascade_space", {}).items():
         if name == "max_layers":  # as deep as it is allowed to grow, or less

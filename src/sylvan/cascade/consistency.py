@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from sylvan._validation import check_choice
-from sylvan.cascade.contracts import finds_rules
+from sylvan.cascade.contracts import finds_rules, parts_of
 from sylvan.cascade.layer import HeldOut, Layer, RulesOnly
 from sylvan.forests.ensemble import BaseForest
 from sylvan.forests.weighted import WeightedForest
@@ -126,6 +126,10 @@ def check_cascade(model: Any) -> None:
         require(same, "scanning_ is for other rows.")
         n_inputs = scanning.n_features_out_
     check_layers(model.layers_, n_inputs, n_labels, bool(model.cumulative), bool(model.average_layers))
+    if "_findings" in vars(model):
+        for layer in model.layers_:
+            for part in {id(part): part for part in (layer.refiner, *parts_of(layer.augment))}.values():
+                getattr(part, "check_rows", lambda n: None)(len(model.labels_.recorded))
     if "_findings" in vars(model) and model.labels_.apart is not None:
         apart, n = model.labels_.apart, len(model.labels_.recorded)
         require(isinstance(apart, HeldOut), "Nobody judged the rows.")

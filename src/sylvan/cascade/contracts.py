@@ -87,6 +87,7 @@ class LayerView(NamedTuple):
     encoded : function of a forest: the whole input in the form that its `fit` likes; not at prediction
     sample_weight : (n,) or None; None at prediction
     unknown : (n, n_labels) bool, cells that forests may leave out; None for none, and at prediction
+    groups : (n,) or None, rows of which are in the same fold; None at prediction
     rows : numbers of training rows whose features are made again, to explain them; None of new rows
     """
 
@@ -102,6 +103,13 @@ class LayerView(NamedTuple):
     sample_weight: np.ndarray | None = None
     rows: np.ndarray | None = None
     unknown: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    def labels_for(self, forest: Any) -> Any:
+        """Return the labels that a forest is to learn: NaN where they are unknown, if it leaves such cells out."""
+        if self.unknown is None or self.labels is None or not getattr(forest, "learns_unknown", False):
+            return self.labels
+        return np.where(self.unknown, np.nan, self.labels)
 
 
 class Augmenter(Protocol):
@@ -122,6 +130,7 @@ class Augmenter(Protocol):
       itself. (Imputers, length controls and functions that make forests may have it, too.)
     - `hand_on`: hands the relevance of its blocks, a list of (cells, width), on to what made them (see `Handover`).
       Without it, cascades cannot give reasons for single cells;
+    - `check_rows`: checks what came from a file with findings of so many training rows;
     - `shrink`: told that it will see a share of the rows, it takes the way that it would take for all of them.
     """
 

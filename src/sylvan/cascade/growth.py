@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sylvan._validation import check_integer
 from sylvan.cascade.checkpoints import Checkpoints
 from sylvan.cascade.contracts import MAX_SEED, Augmenter, LayerRecord, LayerView, Refiner, finds_rules
+from sylvan.cascade.folds import deal_folds
 from sylvan.cascade.layer import HeldOut, Layer, LayerInput, TrainingRows, side_by_side, visible_blocks
 from sylvan.cascade.length import FixedLength
 from sylvan.cascade.plan import NO_FREQUENCY, Plan
@@ -107,13 +108,11 @@ def _make_folds(plan: Plan, rows: TrainingRows, begin: Callable[[TrainingRows], 
         return []
     n = rows.X.shape[0]
     used = np.ones(n, dtype=bool) if rows.used is None else rows.used
-    units = np.unique(np.arange(n) if rows.groups is None else rows.groups, return_inverse=True)[1]
-    there = np.unique(units[used])
-    if (k := plan.score_folds) > len(there):
-        raise ValueError(f"score_folds={k} needs as many rows or groups; there are {len(there)}. None works.")
-    fold = np.full(units.max() + 1, -1)
-    fold[np.random.RandomState(seed).permutation(there)] = np.arange(len(there)) % plan.score_folds
-    everyone = [used & (fold[units] == number) for number in range(plan.score_folds)]
+    n_units = used.sum() if rows.groups is None else len(np.unique(rows.groups[used]))
+    if (k := plan.score_folds) > n_units:
+        raise ValueError(f"score_folds={k} needs as many rows or groups; there are {n_units}. None works.")
+    fold = deal_folds(used, rows.groups, k, np.random.RandomState(seed))
+    everyone = [fold == number for number in range(1, k + 1)]
     return [Fold(held, begin(rows.without(held)), Passed([], [])) for held in everyone]
 
 
@@ -262,6 +261,7 @@ class _NewLayer:
             encoded=lambda forest: self.given.encode(forest, range(len(self.given.blocks))),
             sample_weight=self.rows.sample_weight,
             unknown=self.unknown,
+            groups=self.rows.groups,
         )
 
 

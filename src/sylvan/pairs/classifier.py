@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -76,7 +77,7 @@ class PairClassifierMixin:
         """Return the distance as a function of two points, for scikit-learn's `metric=`; slow, as it takes one pair."""
         check_is_fitted(self, "threshold_")
         fitted = copy.copy(self)  # another fit or threshold changes nothing
-        return lambda a, b: float(fitted.pair_distance(np.stack([a, b])[None])[0])
+        return partial(_distance_of, fitted)
 
     def decision_function(self, pairs: Any) -> np.ndarray:
         """Return minus the distance of each pair; `predict` compares it with minus `threshold_`."""
@@ -240,3 +241,8 @@ def best_threshold(distance: np.ndarray, similar: np.ndarray, strategy: str, min
     low, high = edges[best : best + 2]
     middle = 0.5 * (low + high)
     return float(middle if middle < high else low)
+
+
+def _distance_of(model: Any, a: Any, b: Any) -> float:
+    """Return the learned distance of two points; a function that can be pickled."""
+    return float(model.pair_distance(np.stack([a, b])[None])[0])

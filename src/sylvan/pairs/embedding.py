@@ -26,7 +26,7 @@ class Landmarks:
         check_array("points", self.points, self.points.dtype, (None, None))
         check_finite("axes", self.axes, (len(self.points), None))
         require(self.points.dtype in (np.float32, np.float64), "Landmarks are not numbers.")
-        require(self.axes.shape[1] > 0 and not np.isinf(self.points).any(), "Landmarks must be there, and finite.")
+        require(self.axes.size > 0 and not np.isinf(self.points).any(), "Landmarks must be there, and finite.")
 
     def place(self, distances: np.ndarray) -> np.ndarray:
         """Return coordinates of length 1 by the distances from the landmarks, (n, m)."""

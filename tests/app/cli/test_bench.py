@@ -135,7 +135,7 @@ def test_the_built_in_set_and_quick(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--protocol", "E"], "There is no protocol 'E': known are A, A-new, B, C, C-cost, D, auto, frequency"),
+        (["--protocol", "E"], "There is no protocol 'E': known are A, A-new, B, C, C-cost, C-new, D, auto, frequency"),
         (["--datasets", "emotinos"], "unknown data set 'emotinos'; did you mean 'emotions'?"),
         (["--methods", "slcforrest"], "the protocol has no method 'slcforrest'; did you mean 'slcforest'?"),
         (["--protocol", "C", "--ilr", "0.5"], "unknown factor 'ilr'; there are none"),
@@ -172,6 +172,6 @@ def test_protocols(folder):
     again, shipped = make_protocol(tomllib.loads(found.stdout)), load_protocol("D")
     assert again.cells() == shipped.cells()
     assert [again.definition(cell) for cell in again.cells()] == [shipped.definition(cell) for cell in again.cells()]
-    assert "unknown protocol 'E'; there are: A, A-new, B, C, C-cost, D, auto, frequency" in error_of(
+    assert "unknown protocol 'E'; there are: A, A-new, B, C, C-cost, C-new, D, auto, frequency" in error_of(
         call(folder, "protocols", "E")
     )

@@ -51,7 +51,7 @@ MODELS = {
     "rules": lambda: cascade(Interactions(5, n_bootstraps=2)),
     "rules, hiDF": lambda: cascade(Interactions(5, n_bootstraps=2, score="importance", labels="full")),
     "rules, components": lambda: cascade(Interactions(5, n_bootstraps=2, labels="svd", keep_forests=True)),
-    "imldf": lambda: sylvan.imldf(4, n_forests=2, n_interactions=5, **FEW),
+    "imldf": lambda: sylvan.imldf(4, n_forests=2, augment=Interactions(5), score_folds=3, **FEW),
     "rules, folds": lambda: cascade(Interactions(4, n_bootstraps=2, labels="full"), score_folds=2, average_layers=True),
     "rules, crossfit": lambda: cascade(Interactions(4, n_bootstraps=2, labels="full", crossfit=3)),
     "rules, crossfit components": lambda: cascade(

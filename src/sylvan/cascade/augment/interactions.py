@@ -343,6 +343,10 @@ class Interactions(BaseEstimator):
             return names + [f"rule{k}_share_{label}" for k in numbers for label in labels]
         return names + [f"rules_component{c}" for c in range(1, self._width - len(names) + 1)]
 
+    def check_rows(self, n_rows: int) -> None:
+        """Check what came from a file with findings of so many training rows."""
+        require(self._others is None or len(self._others.fold) == n_rows, "Folds are of other rows.")
+
     def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
         """Check what came from a file against its layer, and return the widths of the blocks."""
         self.check_parameters()

@@ -1,5 +1,6 @@
 """Links between labels: what forests say of all labels, and which rules hold, tells of each label."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ from sylvan.cascade.augment.readout import Readout, fit_readouts
 from sylvan.cascade.augment.rules import Rules
 from sylvan.cascade.augment.simple import OutputSpace
 from sylvan.cascade.contracts import MAX_SEED, Augmenter, Handover, LayerView, Refiner, finds_rules, parts_of
+from sylvan.cascade.folds import deal_folds
 from sylvan.cascade.sharing import share_out
+from sylvan.exceptions import NoInteractionWarning
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
 from sylvan.labels.state import mean_of
@@ -79,7 +82,8 @@ class LabelLinks(BaseEstimator):
     Notes
     -----
     Not published. Rules are found with labels; those by which a training row is judged, and penalties chosen, are mined
-    again in forests that have not seen the row. Folds are drawn without regard to groups.
+    again in forests that have not seen the row. Rows of a group are in the same fold. Time and memory grow with the
+    square of the number of labels: with 100 of them, learning the links takes ten times as long as growing the forests.
 
     Examples
     --------
@@ -104,8 +108,10 @@ class LabelLinks(BaseEstimator):
         labels = np.asarray(view.labels, dtype=np.float64)
         weight = np.ones(len(labels)) if view.sample_weight is None else view.sample_weight.astype(np.float64)
         used = np.flatnonzero(weight > 0)
-        random, fold = np.random.RandomState(view.random_state), np.zeros(len(labels), np.int64)
-        fold[random.permutation(used)] = 1 + np.arange(len(used)) % min(self.n_folds, len(used))
+        weight /= weight[used].mean()
+        random = np.random.RandomState(view.random_state)
+        fold = deal_folds(weight > 0, view.groups, self.n_folds, random)
+        fold *= fold.max() > 1  # of one row, or one group, nobody is left to learn from
         known = np.repeat(weight[:, None], labels.shape[1], axis=1)
         if view.unknown is not None:
             known[view.unknown] = 0.0
@@ -117,7 +123,9 @@ class LabelLinks(BaseEstimator):
             self.augment_.fit_transform(view)
             parts[1:] = [self._rules_without(view, weight * (fold != f), random) for f in range(1, n_folds + 1)]
         of_forests, own = self._of_forests(view.probas)
-        signals = [np.hstack([of_forests, *_active(part, view)]) for part in parts]
+        signals = [of_forests] * len(parts)
+        if finds_rules(self.augment_):
+            signals = [np.hstack([of_forests, *_active(part, view)]) for part in parts]
         readouts, self.penalty_ = fit_readouts(signals, own, labels, known, fold)
         typical, typical_own = self._of_forests(view.probas[:, used].mean(axis=1, keepdims=True))  # of the mean answers
         means = [np.append(typical[0], some[used, typical.shape[1] :].mean(axis=0)) for some in signals]
@@ -129,16 +137,16 @@ class LabelLinks(BaseEstimator):
         """Return rules of forests that have not seen the rows of weight 0."""
         forests = []
         for forest in view.forests:
-            settings = {"n_trees": max(10, forest.n_trees // 4), "out_of_sample": None, "verbose": 0}
-            like = clone(getattr(forest, "forest", forest)).set_params(
-                **settings
-            )  # weights of trees are of no use here
-            like.set_params(random_state=int(random.randint(MAX_SEED)))
-            forests.append(like.fit(view.encoded(like), view.labels, sample_weight=weight))
+            inner = getattr(forest, "forest", forest)  # weights of trees are of no use
+            settings = {"n_trees": max(10, inner.n_trees // 4), "out_of_sample": None, "verbose": 0}
+            like = clone(inner).set_params(random_state=int(random.randint(MAX_SEED)), **settings)
+            forests.append(like.fit(view.encoded(like), view.labels_for(like), sample_weight=weight))
         everything = np.arange(forests[0].n_features_in_)
-        rules = clone(self.augment)
-        rules.fit_transform(
-            view._replace(
+        rules: Any = clone(self.augment)
+        with warnings.catch_warnings():  # that a fold has no rules is nobody's business
+            warnings.simplefilter("ignore", NoInteractionWarning)
+            rules.fit_transform(
+              view._replace(
                 forests=forests, used=weight > 0, sample_weight=weight, columns_of=lambda slot: everything,
                 random_state=int(random.randint(MAX_SEED)),
             )
@@ -231,6 +239,12 @@ class LabelLinks(BaseEstimator):
             alone.augment_ = OutputSpace()
         return alone
 
+    def search_space(self) -> dict[str, list[Any]]:
+        """Return itself with other rules that are worth a try."""
+        others: dict[str, list[Any]] = getattr(self.augment, "search_space", dict)()
+        changed = [(name, value) for name, values in others.items() if name for value in values]
+        return {"": [clone(self).set_params(**{f"augment__{name}": value}) for name, value in changed]}
+
     @property
     def linked_(self) -> np.ndarray:
         """Labels that are corrected, (n_labels,) bool."""
@@ -238,18 +252,19 @@ class LabelLinks(BaseEstimator):
 
     @property
     def links_(self) -> np.ndarray:
-        """How much a label (column) is corrected for each unit of another's log-odds (row); its own count 1 more."""
+        """How much a label (column) is corrected for each unit of another's log-odds (row), its share considered."""
         q = len(self.penalty_)
-        return self.readout_.weight[: len(self.kinds_) * q].reshape(len(self.kinds_), q, q).sum(axis=0)
+        links = self.readout_.weight[: len(self.kinds_) * q].reshape(len(self.kinds_), q, q).sum(axis=0)
+        return links * self.share_
 
     def weights_of(self, miner: Any) -> np.ndarray:
-        """Return how much the log-odds of each label rise if a miner's rules hold, (n_rules, n_labels)."""
+        """Return how much the log-odds of each label rise if a miner's rules hold, its share considered."""
         first = len(self.kinds_) * len(self.penalty_)
         for one in _miners(self.augment_):
             if one is miner:
                 break
             first += len(one.rules_)
-        return self.readout_.weight[first : first + len(miner.rules_)]
+        return self.readout_.weight[first : first + len(miner.rules_)] * self.share_
 
     @property
     def parts(self) -> list[Augmenter]:
@@ -292,6 +307,10 @@ class LabelLinks(BaseEstimator):
                 miner.check_layer([], n_slots, n_columns, n_labels)
             width = len(self.kinds_) * n_labels + sum(len(miner.rules_) for miner in _miners(part))
             require(readout.weight.shape == (width, n_labels), "Links are for other labels.")
+
+    def check_rows(self, n_rows: int) -> None:
+        """Check what came from a file with findings of so many training rows."""
+        require(len(self._others.fold) == n_rows, "Folds are of other rows.")
 
     def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
         """Check what came from a file against its layer, and return the widths of the blocks."""

@@ -92,7 +92,7 @@ def bootstrap_paths(
     def paths_of(like: Any, columns: np.ndarray) -> Paths:
         seen = encoded if like is template else encoded.take(columns)
         forest = clone(like).set_params(random_state=int(random.randint(MAX_SEED)))
-        trees = check_trees(forest.fit(seen, view.labels, sample_weight=weight), "Interactions").trees_
+        trees = check_trees(forest.fit(seen, view.labels_for(forest), sample_weight=weight), "Interactions").trees_
         return read_paths(trees, columns, **reading)
 
     found = []

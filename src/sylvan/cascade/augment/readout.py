@@ -94,6 +94,7 @@ class _Problem:
     def __init__(self, own: np.ndarray, labels: np.ndarray, known: np.ndarray, signals: np.ndarray) -> None:
         self.own, self.labels, self.known = own, labels, known
         weight = known.max(axis=1, initial=0.0)
+        weight = weight if weight.any() else np.ones(len(known))  # nothing to learn from: the offset stays
         self.total = weight.sum()
         self.center, self.center_own = weight @ signals / self.total, weight @ own / self.total
         there = signals - self.center

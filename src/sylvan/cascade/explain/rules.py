@@ -106,10 +106,12 @@ class ReadableRules:
             label; all, the share of all rows; new, rows that are not also in the region of a rule above.
         """
         check_integer("k", k, 1)
-        names = list(self.decider_.form.label_names)
-        if label not in names:
-            raise ValueError(f"There is no label {label!r}; labels are called {some(names, 5)}.")
-        j, (_, miner) = names.index(label), _miners(self)[0]
+        check_is_fitted(self, "layers_")
+        names = _labels(self)
+        if names.count(str(label)) != 1:
+            told = "is no label" if str(label) not in names else "are several labels"
+            raise ValueError(f"There {told} {str(label)!r}; labels are called {some(names, 5)}.")
+        j, (_, miner) = names.index(str(label)), _miners(self)[0]
         share, new = miner.label_counts_[:, j] / np.maximum(miner.support_, 1), miner.support_.copy()
         found: dict[int, int] = {}
         for _ in range(min(k, len(share))):
