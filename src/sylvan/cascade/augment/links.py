@@ -1,7 +1,7 @@
 """Links between labels: what forests say of all labels, and which rules hold, tells of each label."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, clone
 from sylvan._validation import check_integer, keep
 from sylvan.cascade.augment.readout import Readout, fit_readouts
 from sylvan.cascade.augment.rules import Rules
-from sylvan.cascade.augment.simple import OutputSpace
-from sylvan.cascade.contracts import MAX_SEED, Augmenter, Handover, LayerView, Refiner, finds_rules, parts_of
+from sylvan.cascade.augment.simple import AroundAugmenter, OutputSpace
+from sylvan.cascade.contracts import MAX_SEED, Augmenter, Handover, LayerView, finds_rules, parts_of
 from sylvan.cascade.folds import deal_folds
 from sylvan.cascade.sharing import share_out
 from sylvan.exceptions import NoInteractionWarning
@@ -50,7 +50,7 @@ class OtherReadouts(NamedTuple):
     "LabelLinks", readout_=Readout, penalty_=np.ndarray, augment_=BaseEstimator, kinds_=list[list[int]],
     share_=np.ndarray, _others=OtherReadouts,
 )  # fmt: skip
-class LabelLinks(BaseEstimator):
+class LabelLinks(AroundAugmenter):
     r"""Corrects what a layer's forests say of a label by what they say of all labels, and by the rules that hold.
 
     With :math:`f_j` the logit of the forests' mean probability of label j, and signals :math:`s_k` (the logits of all
@@ -220,18 +220,6 @@ class LabelLinks(BaseEstimator):
             return self.augment_.transform(view._replace(rows=np.arange(view.probas.shape[1])))
         return self.augment_.fit_transform(view)
 
-    def transform(self, view: LayerView) -> list[np.ndarray]:
-        """Return the inner augmenter's blocks for new rows."""
-        return self.augment_.transform(view)
-
-    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
-        """Hand relevance on as the inner augmenter does."""
-        self.augment_.hand_on(handover, relevance)
-
-    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
-        """Return the inner augmenter's names."""
-        return self.augment_.column_names(slot, labels)
-
     def without_features(self) -> "LabelLinks":
         """Return a copy that refines alone: of the inner augmenter, only rules are asked."""
         alone = copy(self)
@@ -267,16 +255,6 @@ class LabelLinks(BaseEstimator):
         return self.readout_.weight[first : first + len(miner.rules_)] * self.share_
 
     @property
-    def parts(self) -> list[Augmenter]:
-        """The inner augmenter, if it is not the default."""
-        return [] if self.augment is None else [self.augment]
-
-    @property
-    def parts_(self) -> list[Augmenter]:
-        """The inner augmenter, fitted."""
-        return [self.augment_]
-
-    @property
     def nbytes(self) -> int:
         """Memory of the weights and of the inner augmenter."""
         return sum(getattr(part, "nbytes", 0) for part in (self.readout_, self.augment_, self._others))
@@ -284,10 +262,7 @@ class LabelLinks(BaseEstimator):
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
         check_integer("n_folds", self.n_folds, 2)
-        if isinstance(self.augment, type):
-            raise TypeError(f"augment is the class {self.augment.__name__}: write {self.augment.__name__}().")
-        if self.augment is not None and (isinstance(self.augment, Refiner) or not hasattr(self.augment, "transform")):
-            raise TypeError(f"augment must be None or an augmenter that makes features, got {self.augment!r}.")
+        self._check_inner()
 
     def check_labels(self, n_labels: int, n_slots: int, n_columns: int) -> None:
         """Check what came from a file against its layer."""
@@ -311,11 +286,6 @@ class LabelLinks(BaseEstimator):
     def check_rows(self, n_rows: int) -> None:
         """Check what came from a file with findings of so many training rows."""
         require(len(self._others.fold) == n_rows, "Folds are of other rows.")
-
-    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
-        """Check what came from a file against its layer, and return the widths of the blocks."""
-        require(not isinstance(self.augment_, Refiner), "An augmenter is not valid.")
-        return self.augment_.check_layer(forests, n_slots, n_columns, n_labels)
 
 
 def _logits(proba: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Measure-aware feature reuse: where a layer is not sure of itself, the layer before it keeps the word."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from sylvan._validation import check_choice, keep
-from sylvan.cascade.augment.simple import OutputSpace
-from sylvan.cascade.contracts import Augmenter, Handover, LayerView, Refiner
+from sylvan.cascade.augment.simple import AroundAugmenter, OutputSpace
+from sylvan.cascade.contracts import Augmenter, LayerView
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
 from sylvan.labels.state import mean_of
@@ -24,7 +24,7 @@ _NOISE = 1e-12  # the order in which an average precision is added up may change
     "MeasureAwareReuse", log_threshold_=float, threshold_=float, reuse_share_=float, reused_=np.ndarray | None,
     augment_=BaseEstimator,
 )  # fmt: skip
-class MeasureAwareReuse(BaseEstimator):
+class MeasureAwareReuse(AroundAugmenter):
     r"""Each layer's probabilities are replaced by those of the layer before where its confidence is low.
 
     Confidence :math:`\alpha` is a function of the mean probabilities of the forests, made for the measure that counts:
@@ -124,19 +124,10 @@ class MeasureAwareReuse(BaseEstimator):
         if self.reused_ is not None:
             check_array("reused_", self.reused_, bool, (n_labels,))
 
-    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
-        """Check what came from a file against its layer, and return the widths of the blocks."""
-        require(hasattr(getattr(self, "augment_", None), "check_layer"), "An augmenter is missing.")
-        require(not isinstance(self.augment_, MeasureAwareReuse), "An augmenter is not valid.")
-        return self.augment_.check_layer(forests, n_slots, n_columns, n_labels)
-
     def check_parameters(self) -> None:
         """Raise an error for parameters that cannot work."""
         _check_measure(self.measure)
-        if isinstance(self.augment, type):
-            raise TypeError(f"augment is the class {self.augment.__name__}: write {self.augment.__name__}().")
-        if self.augment is not None and (isinstance(self.augment, Refiner) or not hasattr(self.augment, "transform")):
-            raise TypeError(f"augment must be None or an augmenter that makes features, got {self.augment!r}.")
+        self._check_inner()
         check_choice("reuse_mode", self.reuse_mode, ("train", "batch"))
 
     def without_features(self) -> "MeasureAwareReuse":
@@ -171,28 +162,6 @@ class MeasureAwareReuse(BaseEstimator):
         self._check_fitted()
         self.augment_ = OutputSpace() if self.augment is None else clone(self.augment)
         return self.augment_.fit_transform(view)
-
-    def transform(self, view: LayerView) -> list[np.ndarray]:
-        """Return the inner augmenter's blocks for new rows."""
-        return self.augment_.transform(view)
-
-    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
-        """Hand relevance on as the inner augmenter does."""
-        self.augment_.hand_on(handover, relevance)
-
-    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
-        """Return the inner augmenter's names."""
-        return self.augment_.column_names(slot, labels)
-
-    @property
-    def parts(self) -> list[Augmenter]:
-        """The inner augmenter, if it is not the default."""
-        return [] if self.augment is None else [self.augment]
-
-    @property
-    def parts_(self) -> list[Augmenter]:
-        """The inner augmenter, fitted."""
-        return [self.augment_]
 
     @property
     def nbytes(self) -> int:

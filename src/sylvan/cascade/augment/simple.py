@@ -75,6 +75,47 @@ class OutputSpace(BaseEstimator):
         return [n_labels] * n_slots
 
 
+class AroundAugmenter(BaseEstimator):
+    """What refiners share that leave the features of the next layer to an inner augmenter, fitted as `augment_`."""
+
+    augment: Augmenter | None
+    augment_: Any
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the inner augmenter's blocks for new rows."""
+        return self.augment_.transform(view)
+
+    def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
+        """Hand relevance on as the inner augmenter does."""
+        self.augment_.hand_on(handover, relevance)
+
+    def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
+        """Return the inner augmenter's names."""
+        return self.augment_.column_names(slot, labels)
+
+    @property
+    def parts(self) -> list[Augmenter]:
+        """The inner augmenter, if it is not the default."""
+        return [] if self.augment is None else [self.augment]
+
+    @property
+    def parts_(self) -> list[Augmenter]:
+        """The inner augmenter, fitted."""
+        return [self.augment_]
+
+    def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
+        """Check what came from a file against its layer, and return the widths of the blocks."""
+        require(hasattr(getattr(self, "augment_", None), "check_layer"), "An augmenter is missing.")
+        require(not isinstance(self.augment_, Refiner), "An augmenter is not valid.")
+        return self.augment_.check_layer(forests, n_slots, n_columns, n_labels)
+
+    def _check_inner(self) -> None:
+        if isinstance(self.augment, type):
+            raise TypeError(f"augment is the class {self.augment.__name__}: write {self.augment.__name__}().")
+        if self.augment is not None and (isinstance(self.augment, Refiner) or not hasattr(self.augment, "transform")):
+            raise TypeError(f"augment must be None or an augmenter that makes features, got {self.augment!r}.")
+
+
 @stored("NoFeatures")
 class NoFeatures(BaseEstimator):
     """The augmenter that makes no features: every layer sees X alone."""
