@@ -318,3 +318,34 @@ def test_thresholds():
         assert not hasattr(model, "thresholds_")
         with pytest.raises(AttributeError, match=r"augment=MeasureAwareReuse\(...\), as mldf\(\)"):
             model.thresholds_  # noqa: B018
+
+
+# ------------------------------------------------------------------------------------------------ rules about a label
+
+
+def test_rules_about_a_label_add_rows_to_those_before():
+    model = small(n_interactions=12, max_layers=1).fit(TABLE, Y_OBSERVED)
+    miner, label = miner_of(model.layers_[0]), 1
+    y, inside = np.asarray(Y_OBSERVED)[:, 1], miner.rules_.ask(X[:, miner.rules_.columns].astype(float))[0] > 0
+    table = model.rules_about(label, k=4)
+    assert list(table.columns) == ["rule", "stability", "support", "share", "all", "new"]
+    seen: list[int] = []
+    for name, line in table.iterrows():
+        new = [min([r.sum(), *((r & ~inside[:, s]).sum() for s in seen)]) for r in inside.T]
+        worth = [-1.0 if k in seen else abs(y[r].mean() - y.mean()) * n for k, (r, n) in enumerate(zip(inside.T, new))]
+        best = int(name.split(".")[1]) - 1
+        assert worth[best] == pytest.approx(max(worth))
+        assert (line["support"], line["new"]) == (inside[:, best].sum(), new[best])
+        assert_allclose([line["share"], line["all"]], [y[inside[:, best]].mean(), y.mean()])
+        seen.append(best)
+    assert len(model.rules_about(label, k=100)) == 12
+
+
+def test_labels_that_are_not_there():
+    model = small(max_layers=1)
+    with pytest.raises(NotFittedError):
+        model.rules_about("one")
+    with pytest.raises(ValueError, match=r"There is no label 'nothing'; labels are called"):
+        model.fit(TABLE, Y_OBSERVED).rules_about("nothing")
+    with pytest.raises(AttributeError, match="have rules"):
+        rf_et(5).rules_about("one")

@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import sylvan
 from cascade.naive_cascade import make_weak_labels
-from sylvan import auto, cafe, flaforest, gcforest, rf_et, slcforest
-from sylvan.cascade.length import BestLayer
+from sylvan import auto, cafe, cafe_os, flaforest, gcforest, imldf, rf_et, slcforest
+from sylvan.cascade.length import BestLayer, FixedLength
 from sylvan.labels.frequency import TopRate
 from sylvan.labels.impute import KeepLabels
 
@@ -279,3 +279,12 @@ def test_a_stored_model_has_the_same_summary(fitted, tmp_path):
     again = sylvan.load(tmp_path / "model.sylvan").summary()
     assert again.notes == fitted.summary().notes
     pd.testing.assert_frame_equal(again.labels, fitted.summary().labels)
+
+
+def test_scores_of_features_that_know_the_labels_are_not_called_out_of_sample():
+    for model in (imldf(12, as_published=True, max_layers=2), cafe_os(12, as_published=True, max_layers=2)):
+        grown = model.set_params(random_state=0, length=FixedLength()).fit(X, Y)
+        assert "On the training rows, against the recorded labels" in grown.summary().notes[1]
+        assert "too good" in grown.summary().notes[1]
+        honest = clone(model).set_params(score_folds=2, max_layers=2).fit(X, Y)
+        assert "Out of sample" in honest.summary().notes[1]

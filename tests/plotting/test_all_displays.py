@@ -19,6 +19,7 @@ from sylvan.plotting import (
     ImputationHistoryDisplay,
     InteractionMatrixDisplay,
     LabelFrequencyDisplay,
+    LabelLinksDisplay,
     LayerScoreDisplay,
     RankDisplay,
     ReasonsDisplay,
@@ -28,7 +29,7 @@ from sylvan.plotting import (
 
 FROM_ESTIMATOR = [
     LayerScoreDisplay, ImputationHistoryDisplay, LabelFrequencyDisplay, CalibrationCurveDisplay,
-    InteractionMatrixDisplay, TreeWeightsDisplay,
+    InteractionMatrixDisplay, LabelLinksDisplay, TreeWeightsDisplay,
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 import sylvan
 from drawn import X, Y, check_drawn, fit, row_names, texts
 from sylvan.forests import KFold, OutOfBag, RandomForest, WeightedForest
-from sylvan.plotting import InteractionMatrixDisplay, LayerScoreDisplay, TreeWeightsDisplay
+from sylvan.plotting import InteractionMatrixDisplay, LabelLinksDisplay, LayerScoreDisplay, TreeWeightsDisplay
 
 
 def test_layer_scores_are_those_of_the_history(models):
@@ -218,3 +218,23 @@ def test_matrix_of_many_labels():
 def test_models_without_rules(models):
     with pytest.raises(AttributeError, match=r"no interactions_.*imldf"):
         InteractionMatrixDisplay.from_estimator(models.slc)
+
+
+def test_links_between_labels():
+    links = pd.DataFrame([[0.3, 0.8, 0.0], [-0.4, 0.2, 0.0], [0.1, 0.0, 0.0]], index=list("abc"), columns=list("abc"))
+    display = check_drawn(LabelLinksDisplay(links))
+    drawn = np.ma.filled(display.image_.get_array(), np.nan)
+    np.testing.assert_array_equal(np.isnan(drawn), np.eye(3, dtype=bool))
+    assert drawn[0, 1] == 0.8
+    assert [patch.get_hatch() for patch in display.ax_.patches] == ["///"]  # "c" has no links
+    assert row_names(display.ax_) == ["a", "b", "c"]
+    few = LabelLinksDisplay(links).plot(max_labels=2)
+    assert row_names(few.ax_) == ["a", "b"]
+    assert few.ax_.get_xlabel().endswith("(2 of 3 labels)")
+    with pytest.raises(ValueError, match="a line and a column for each label"):
+        LabelLinksDisplay(links[:2])
+
+
+def test_links_of_a_model():
+    model = fit(sylvan.imldf(10, n_interactions=5, random_state=0))
+    pd.testing.assert_frame_equal(LabelLinksDisplay.from_estimator(model).links, model.label_links_)

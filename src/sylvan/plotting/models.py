@@ -302,8 +302,8 @@ class LabelLinksDisplay(Display):
     >>> import pandas as pd
     >>> from sylvan.plotting import LabelLinksDisplay
     >>> links = pd.DataFrame([[0.1, 0.8], [-0.4, 0.2]], index=["sad", "slow"], columns=["sad", "slow"])
-    >>> LabelLinksDisplay(links).plot().ax_.get_xlabel()
-    '… correct the answer for this one, up (red) or down (blue)'
+    >>> LabelLinksDisplay(links).plot().ax_.get_ylabel()
+    'Log-odds of this label …'
     """
 
     def __init__(self, links: pd.DataFrame) -> None:
@@ -318,7 +318,7 @@ class LabelLinksDisplay(Display):
 
     def _size(self) -> tuple[float, float]:
         side = (0.21 if len(self.links) > 12 else 0.36) * min(max(len(self.links), 4), 40)
-        return side + 3.2, side + 1.6
+        return side + 3.4, side + 1.9
 
     def _draw(self, ax: Any, own: bool, *, max_labels: int | None = None, colorbar: bool = True, **kwargs: Any) -> None:
         links = self.links.to_numpy(float, copy=True)
@@ -340,7 +340,7 @@ class LabelLinksDisplay(Display):
             ax.axvspan(at - 0.5, at + 0.5, facecolor="none", edgecolor=PALE, hatch="///", linewidth=0)
         ax.set_ylabel("Log-odds of this label …")
         note = "" if len(shown) == len(self.links) else f"\n({len(shown)} of {len(self.links)} labels)"
-        ax.set_xlabel("… correct the answer for this one, up (red) or down (blue)" + note)
+        ax.set_xlabel("… correct the answer for this one,\nup (red) or down (blue)" + note)
         self.colorbar_ = None
         if colorbar:
             label = "Added to the log-odds\nfor each unit of the other's"

@@ -584,7 +584,7 @@ def test_order_and_depth():
 
 def test_the_memory_that_is_reported():
     augment, _ = fixed()
-    counted = [augment.label_counts_, augment.stability_, augment.support_]
+    counted = [augment.label_counts_, augment.stability_, augment.support_, augment.overlap_]
     assert augment.nbytes == augment.rules_.nbytes + sum(part.nbytes for part in counted)
 
 
