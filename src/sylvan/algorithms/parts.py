@@ -26,7 +26,8 @@ _ENTRIES = {
     How forests draw features; "count" is the published runs' (scikit-learn's) rule.""",
     "n_folds": "int\n    Folds for out-of-sample probabilities, at least 2; the forests of all folds are kept.",
     "n_components": """int, float or None
-    Number of components, or share of the variance, that tree embeddings keep. As published: 0.8, which is dear (a
+    Number of components, or share of the variance, that tree embeddings keep: a row's paths through all nodes of a
+    forest, compressed to so many principal components. As published: 0.8, which is dear (a
     thousand components on yeast) and predicts no better. Of more than 4096 rows, a share keeps at most 64.""",
     "frequency": """frequency estimator or None
     Estimates which share of a label's positives was recorded; None: `OutOfBagPercentile(95)`, as published.
