@@ -123,7 +123,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     model_size_ : bytes of the predictor, with who drew which row, which `save` leaves out (`labels_.nbytes`: findings)
     scanning_, calibration_ : the fitted `scanning` and `calibrate`, or None
     tree_weights_, thresholds_ : of cascades with `WeightedForest`, with `MeasureAwareReuse`
-    interactions_, mining_report_ : of cascades with `Interactions`
+    interactions_, mining_report_, label_links_ : of cascades with `Interactions`, with `LabelLinks`
 
     Examples
     --------

@@ -118,19 +118,19 @@ class LabelLinks(AroundAugmenter):
         rarer = np.minimum(((known > 0) & (labels > 0)).sum(axis=0), ((known > 0) & (labels == 0)).sum(axis=0))
         self.share_ = rarer / (rarer + _TRUSTED)
         self.augment_ = OutputSpace() if self.augment is None else clone(self.augment)
-        parts, n_folds = [self.augment_] * (1 + fold.max(initial=0)), fold.max(initial=0)
+        of_forests, own = self._of_forests(view.probas)
+        n_folds = int(fold.max(initial=0))
+        without: list[Any] = []  # rules that have not seen a fold
+        signals = [of_forests] * (1 + n_folds)
         if finds_rules(self.augment_):
             self.augment_.fit_transform(view)
-            parts[1:] = [self._rules_without(view, weight * (fold != f), random) for f in range(1, n_folds + 1)]
-        of_forests, own = self._of_forests(view.probas)
-        signals = [of_forests] * len(parts)
-        if finds_rules(self.augment_):
-            signals = [np.hstack([of_forests, *_active(part, view)]) for part in parts]
+            without = [self._rules_without(view, weight * (fold != f), random) for f in range(1, 1 + n_folds)]
+            signals = [np.hstack([of_forests, *_active(part, view)]) for part in (self.augment_, *without)]
         readouts, self.penalty_ = fit_readouts(signals, own, labels, known, fold)
         typical, typical_own = self._of_forests(view.probas[:, used].mean(axis=1, keepdims=True))  # of the mean answers
         means = [np.append(typical[0], some[used, typical.shape[1] :].mean(axis=0)) for some in signals]
         self.readout_, *others = [r.told_from(mean, typical_own[0]) for r, mean in zip(readouts, means)]
-        self._others = OtherReadouts(fold, others, parts[1:] if finds_rules(self.augment_) else [])
+        self._others = OtherReadouts(fold, others, without)
         return self.refine(view.probas, before, view._replace(rows=np.arange(len(labels))))
 
     def _rules_without(self, view: LayerView, weight: np.ndarray, random: np.random.RandomState) -> Augmenter:
@@ -141,16 +141,12 @@ class LabelLinks(AroundAugmenter):
             settings = {"n_trees": max(10, inner.n_trees // 4), "out_of_sample": None, "verbose": 0}
             like = clone(inner).set_params(random_state=int(random.randint(MAX_SEED)), **settings)
             forests.append(like.fit(view.encoded(like), view.labels_for(like), sample_weight=weight))
-        everything = np.arange(forests[0].n_features_in_)
+        everything, seed = np.arange(forests[0].n_features_in_), int(random.randint(MAX_SEED))
+        seen: dict[str, Any] = {"forests": forests, "used": weight > 0, "sample_weight": weight, "random_state": seed}
         rules: Any = clone(self.augment)
         with warnings.catch_warnings():  # that a fold has no rules is nobody's business
             warnings.simplefilter("ignore", NoInteractionWarning)
-            rules.fit_transform(
-              view._replace(
-                forests=forests, used=weight > 0, sample_weight=weight, columns_of=lambda slot: everything,
-                random_state=int(random.randint(MAX_SEED)),
-            )
-        )  # fmt: skip
+            rules.fit_transform(view._replace(columns_of=lambda slot: everything, **seen))
         return rules
 
     def refine(self, probas: np.ndarray, before: np.ndarray | None, view: LayerView) -> np.ndarray:
