@@ -86,10 +86,7 @@ def grow(
     largest = min(len(train), n_draws) if n_draws else len(train)
     room = kernel.make_trees(len(seeds), largest, rules.min_leaf, int((Y[train] != 0).sum()))
     written = (grow_known_trees if form == "known" else kernel.grow_trees)(
-        binned.codes,
-        binned.start,
-        binned.low,
-        binned.high,
+        *binned.arrays,
         *labels,
         Y.shape[1],
         train.astype(np.uint32),

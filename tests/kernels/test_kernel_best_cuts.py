@@ -226,3 +226,37 @@ def test_constants_of_one_branch_are_not_constant_in_another(form, count_constan
         Y = (rng.random((n, 2)) < 0.5).astype(int)
         (tree,) = grow(X, Y, rules, seeds=rng.integers(0, 2**63, 1), form=form).trees
         check_tree(tree, X, Y, np.ones(n), rules)
+
+
+def words(seed=0, n=150, d=120, share=0.06):
+    """Rare words, of which most are constant in a node, and labels that depend on some of them."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n, d)) < share).astype(float)
+    X[:, 0] = rng.normal(size=n)  # one feature that varies
+    Y = np.column_stack([X[:, 1:9].any(axis=1), X[:, 9:15].any(axis=1) | (X[:, 0] > 1)])
+    return X, Y.astype(int)
+
+
+@each_form
+@pytest.mark.parametrize("seed", range(3))
+def test_words_are_searched_for_the_best_cut_too(form, seed):
+    """Where most features are constant, a pass over the rows' own words tells which vary."""
+    X, Y = words(seed)
+    rules = Rules(min_leaf=2)
+    grown = grow(X, Y, rules, form=form)
+    assert len(grown.binned.unusual[2]) > 0
+    check_tree(grown.trees[0], X, Y, np.ones(len(X)), rules)
+
+
+def test_each_word_that_varies_is_drawn_as_often():
+    """Completely random trees: the root's feature is any that varies among the tree's rows, with equal odds."""
+    X, Y = words(d=400, share=0.01)
+    train = np.arange(4)
+    varies = np.flatnonzero((X[train] != X[train][0]).any(axis=0))
+    assert 5 < len(varies) < 30  # so that it takes many tries to find one
+    rules = Rules(max_features=1, random_cut=True, max_depth=1)
+    grown = grow(X, Y, rules, seeds=range(4000), train=train)
+    roots = np.bincount([tree.feature[0] for tree in grown.trees], minlength=X.shape[1])
+    assert roots[varies].sum() == 4000
+    expected = 4000 / len(varies)
+    assert ((roots[varies] - expected) ** 2 / expected).sum() < 3 * len(varies)

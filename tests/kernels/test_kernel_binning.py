@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 import naive
 from strategies import examples
-from sylvan.forests.binning import bin_matrix
+from sylvan.forests.binning import BinnedMatrix, bin_matrix
 from sylvan.kernels.binning import bin_features
 
 FINITE = {"allow_infinity": False}
@@ -142,3 +142,45 @@ def test_zeros_of_both_signs_share_a_bin():
     codes, low, high = bin_one([-0.0, 0.0, 1.0, -1.0], 255)
     assert codes.tolist() == [1, 1, 2, 0]
     assert low.tolist() == high.tolist() == [-1.0, 0.0, 1.0]
+
+
+# ----------------------------------------------------------------------------------- features that are mostly one value
+
+
+def unusual_by_hand(codes):
+    """Which features have one code in at least 7 of 8 rows, and in which cells of these it is another one."""
+    n = codes.shape[1]
+    marked, cells = [], []
+    for column in codes:
+        values, counts = np.unique(column, return_counts=True)
+        marked.append(n - counts.max() <= n // 8)
+        cells.append(marked[-1] & (column != values[counts.argmax()]))
+    return np.array(marked), np.array(cells).T
+
+
+def check_unusual(binned):
+    mostly_one, start, feature = binned.unusual
+    marked, cells = unusual_by_hand(binned.codes)
+    assert_array_equal(mostly_one.astype(bool), marked)
+    assert_array_equal(np.diff(start), cells.sum(axis=1))
+    assert_array_equal(feature, np.nonzero(cells)[1])
+
+
+def mostly_zero(seed, n, d, share):
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, d)) < share * rng.random(d), rng.integers(1, 4, (n, d)), 0.0)
+    X[rng.random((n, d)) < 0.01] = np.nan
+    return X
+
+
+@given(st.integers(0, 99), st.sampled_from([1, 9, 80]), st.sampled_from([1, 5, 30]), st.sampled_from([0.0, 0.1, 0.5]))
+@examples(100)
+def test_unusual_cells_are_listed_by_row(seed, n, d, share):
+    check_unusual(bin_matrix(mostly_zero(seed, n, d, share), 255))
+
+
+@given(st.integers(0, 99), st.lists(st.sampled_from([(3, 0.1), (4, 1.0), (1, 0.0)]), min_size=1, max_size=4))
+@examples(60)
+def test_lists_of_joined_features_are_those_of_all(seed, parts):
+    binned = [bin_matrix(mostly_zero(seed + i, 50, d, share), 255) for i, (d, share) in enumerate(parts)]
+    check_unusual(BinnedMatrix.join(binned))

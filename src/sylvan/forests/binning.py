@@ -1,16 +1,18 @@
 """Features as bins: one byte per value, computed once and shared by all forests that learn from the same rows."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from sylvan._validation import NameHolder, check_features, check_integer
-from sylvan.kernels.binning import bin_features
+from sylvan.kernels.binning import bin_features, find_usual, list_unusual
 from sylvan.kernels.cuts import MISSING
 
 MAX_BINS = 255  # code 255 is kept for missing values
+_UNUSUAL = 1 / 8  # most rows that may have another value than the others, for a feature that has mostly one
 _SAMPLE = 200_000  # rows that decide on the bins; quantiles of more rows would hardly differ
 _BLOCK_BYTES = 1 << 26
 
@@ -90,15 +92,54 @@ class BinnedMatrix:
         for part in parts:
             if part.shape[0] != parts[0].shape[0]:
                 raise ValueError(f"Cannot join {parts[0].shape[0]} rows with {part.shape[0]} rows.")
+        if len(parts) == 1:
+            return parts[0]
         names = [part.feature_names for part in parts if part.feature_names is not None]
         ends = np.cumsum([0] + [part.start[-1] for part in parts])
         start = np.concatenate([[0]] + [end + part.start[1:] for end, part in zip(ends, parts)])
         codes, low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("codes", "low", "high"))
-        return cls(codes, start, low, high, np.concatenate(names) if len(names) == len(parts) else None, check=False)
+        whole = cls(codes, start, low, high, np.concatenate(names) if len(names) == len(parts) else None, check=False)
+        whole.unusual = _join_unusual([part.unusual for part in parts])
+        return whole
+
+    @cached_property
+    def unusual(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features that have mostly one value, marked, and as lists for each row which of them have another one.
+
+        (n_features,), where the lists of rows start (n_rows + 1,), and features; empty lists if there is none.
+        """
+        usual, mostly_one = np.empty((2, len(self.codes)), np.uint8)
+        n = self.codes.shape[1]
+        find_usual(self.codes, int(_UNUSUAL * n), usual, mostly_one)
+        start = np.zeros(n + 1, np.uint64)
+        if mostly_one.any():
+            list_unusual(self.codes, usual, mostly_one, start, np.empty(0, np.uint32))
+        feature = np.empty(int(start[-1]), np.uint32)
+        if len(feature):
+            list_unusual(self.codes, usual, mostly_one, start, feature)
+        return mostly_one, start, feature
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What kernels that grow trees ask for."""
+        return self.codes, self.start, self.low, self.high, *self.unusual
 
     def __repr__(self) -> str:
         n, d = self.shape
         return f"BinnedMatrix({n} rows, {d} features, {self.nbytes / 2**20:.1f} MiB)"
+
+
+def _join_unusual(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put lists of unusual features of the same rows together, the features of each part behind those before."""
+    width = np.cumsum([0, *(len(mostly_one) for mostly_one, _, _ in parts)]).astype(np.uint32)
+    mostly_one = np.concatenate([part[0] for part in parts])
+    listed = [(start, feature + first) for (_, start, feature), first in zip(parts, width) if len(feature)]
+    if len(listed) <= 1:  # mostly: X is sparse, and what forests make is not
+        return mostly_one, *(listed[0] if listed else parts[0][1:])
+    row = [np.repeat(np.arange(len(start) - 1), np.diff(start).astype(np.int64)) for start, _ in listed]
+    order = np.argsort(np.concatenate(row), kind="stable")
+    starts = np.stack([start for start, _ in listed])
+    return mostly_one, starts.sum(axis=0, dtype=np.uint64), np.concatenate([feature for _, feature in listed])[order]
 
 
 def _check_bins(codes: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:

@@ -84,7 +84,7 @@ def grow_forest(
         beside, weights = targets.unknown_lists, weights if whole else _summable(weights)
     else:
         beside = (label_bits(targets) if whole else np.empty((n, 0), np.uint8),)
-    data = share([binned.codes, binned.start, binned.low, binned.high, targets.start, targets.label, *beside])
+    data = share([*binned.arrays, targets.start, targets.label, *beside])
     tasks, rows_of_task = [], []
     for fit, fit_draws, fit_seeds in zip(fits, n_draws, seeds):
         fit_weights = np.empty(0) if weights is None else weights[fit.train]
@@ -138,7 +138,7 @@ def _grow_block(
 
     `data` are bins and labels: the start and list of positive ones, and bits, or the start and list of unknown ones.
     """
-    starts, grow_trees = ([4], grow.grow_trees) if len(data) == 7 else ([4, 6], grow_known_trees)
+    starts, grow_trees = ([7], grow.grow_trees) if len(data) == 10 else ([7, 9], grow_known_trees)
     d, n = data[0].shape
     n_asked = n if out_of_bag or len(held) else 0
     oos_sum, oos_votes, importances = np.zeros((n_asked, n_labels)), np.zeros(n_asked, np.int32), np.zeros(d)

@@ -85,3 +85,42 @@ def bin_features(values, sorted_sample, max_bins, used, codes, start, low, high)
         start[f + 1] = start[f] + n_bins
         _encode(values[f], edges, n_bins, codes[f], below, stride)
         _widen(values[f], codes[f], used, here_low, here_high)
+
+
+@kernel("void(u1[,], i8, out u1[], out u1[])")
+def find_usual(codes, most_unusual, usual, mostly_one):
+    """Write each feature's most frequent code, and mark features of which at most `most_unusual` rows have another."""
+    count = np.empty(256, np.int64)
+    for f in range(codes.shape[0]):
+        count[:] = 0
+        for i in range(codes.shape[1]):
+            count[codes[f, i]] += 1
+        usual[f] = np.argmax(count)
+        mostly_one[f] = codes.shape[1] - count[usual[f]] <= most_unusual
+
+
+@kernel("void(u1[,], u1[], u1[], out u8[], out u4[])")
+def list_unusual(codes, usual, mostly_one, start, feature):
+    """Write the features that are `mostly_one` value, but another one in a row; row i's begin at start[i].
+
+    `start` (n + 1,) is made; with no room in `feature`, nothing else is.
+    """
+    n = codes.shape[1]
+    start[:] = 0
+    for f in range(codes.shape[0]):
+        if mostly_one[f]:
+            for i in range(n):
+                start[i + 1] += np.uint64(codes[f, i] != usual[f])
+    for i in range(n):
+        start[i + 1] += start[i]
+    if feature.size == 0:
+        return
+    for f in range(codes.shape[0]):  # start[i] moves to the end of row i ...
+        if mostly_one[f]:
+            for i in range(n):
+                if codes[f, i] != usual[f]:
+                    feature[start[i]] = f
+                    start[i] += _ONE
+    for i in range(n, 0, -1):  # ... and back
+        start[i] = start[i - 1]
+    start[0] = 0

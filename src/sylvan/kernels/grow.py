@@ -49,7 +49,7 @@ def trim_trees(trees: Trees, n_nodes: int, n_leaves: int, n_values: int) -> Tree
 Sample = namedtuple("Sample", "rows held weight")
 """The rows a tree learns from, the rows it is asked about, and the weight of each row of the data."""
 
-Scratch = namedtuple("Scratch", "work cut features decrease tally seen local spare stack")
+Scratch = namedtuple("Scratch", "work cut features unusual decrease tally seen local spare stack")
 """Room that is used again for each tree."""
 
 Asked = namedtuple("Asked", "train_rows train_weight hold_rows seeds n_draws out_of_bag")
@@ -129,11 +129,34 @@ def _sort_labels(labels, n):
         labels[j + 1] = value
 
 
+@part
+def _move_constants(bins, rows, features, first, end, unusual):
+    """Move the features among `first` .. `end` whose usual value all rows have to the front; return where they end.
+
+    A pass over what is unusual in the rows tells, where trying feature by feature would meet hundreds of constant ones.
+    """
+    for k in range(rows.size):
+        row = np.uint64(rows[k])
+        for j in range(bins.unusual_start[row], bins.unusual_start[row + _ONE]):
+            unusual[bins.unusual[j]] = 1
+    for i in range(first, end):
+        feature = features[i]
+        if bins.mostly_one[feature] and not unusual[feature]:
+            features[i] = features[first]
+            features[first] = feature
+            first += 1
+    for k in range(rows.size):
+        row = np.uint64(rows[k])
+        for j in range(bins.unusual_start[row], bins.unusual_start[row + _ONE]):
+            unusual[bins.unusual[j]] = 0
+    return first
+
+
 def search_by(judge: Callable) -> Callable:
     """Return the part that searches a node's cut and has features judged so."""
 
     @section
-    def search(work, shape, bins, rows, features, n_constant, state, rules, cut):
+    def search(work, shape, bins, rows, features, unusual, n_constant, state, rules, cut):
         """Draw features and find the best cut. Returns how many leading `features` are known to be constant.
 
         features = [ constant above this node | found constant here | still to draw | drawn here ]. Only the part behind
@@ -141,6 +164,7 @@ def search_by(judge: Callable) -> Callable:
         """
         found, drawn_known, n_useful, n_drawn = 0, 0, 0, 0
         end = features.size
+        patience = bins.unusual.size // bins.codes.shape[1] + 8  # tries cost as much as the pass that tells
         while end > n_constant + found:
             if rules.count_constants:
                 if n_drawn >= rules.max_features and n_useful > 0:
@@ -154,6 +178,10 @@ def search_by(judge: Callable) -> Callable:
             else:
                 if n_useful >= rules.max_features:
                     break
+                if found > patience and bins.unusual.size > 0:
+                    found = _move_constants(bins, rows, features, n_constant + found, end, unusual) - n_constant
+                    patience = end
+                    continue
                 at = n_constant + found + random_below(state, end - n_constant - found)
             feature = features[at]
             low, high, n_missing = gather(bins.codes[feature], rows, work.code)
@@ -237,7 +265,7 @@ def push(stack, height, node, start, stop, held_start, held_stop, depth, n_const
 @part
 def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
     """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
-    work, cut, features, decrease, tally, seen, _, spare, stack = scratch
+    work, cut, features, unusual, decrease, tally, seen, _, spare, stack = scratch
     flat_tally = tally.reshape(tally.size)
     for f in range(features.size):
         features[f] = f
@@ -267,7 +295,7 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             shape = Shape(rows.size, 0, np.uint64(0), weight, 0.0)
             if judged:
                 shape = open_node(rows, sample.weight, labels, weight, scratch, n_seen, rules.random_cut)
-            n_constant = _search(work, shape, bins, rows, features, n_constant, state, rules, cut)
+            n_constant = _search(work, shape, bins, rows, features, unusual, n_constant, state, rules, cut)
 
         if cut.score[0] > -np.inf:
             feature, last_left, missing_left = cut.feature[0], cut.bin[0], cut.missing_left[0]
@@ -350,7 +378,8 @@ def each_by(grow_tree: Callable) -> Callable:
             work,
             Cut(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1), np.empty(1, np.bool_),
                 np.empty(1, np.bool_)),
-            np.empty(n_features, np.uint32), np.empty(n_features, np.float64),  # features, decrease
+            np.empty(n_features, np.uint32), np.zeros(n_features, np.uint8),  # features, unusual
+            np.empty(n_features, np.float64),  # decrease
             tally, np.empty(n_labels, np.uint32), np.empty(n_labels, np.uint32),  # tally, seen, local
             np.empty(max(largest_bag, most_held) + 1, np.uint32),  # spare
             np.empty((stack_height(asked, rules), 8), np.int64),
@@ -387,9 +416,12 @@ REST = (  # of a kernel's arguments after bins and labels
 )
 
 
-@kernel(f"i8 i8 i8(u1[,], i8[], f8[], f8[], u8[], u4[], u1[,], {REST})")
+BINS = "u1[,], i8[], f8[], f8[], u1[], u8[], u4[]"  # as in `Bins`
+
+
+@kernel(f"i8 i8 i8({BINS}, u8[], u4[], u1[,], {REST})")
 def grow_trees(
-    codes, bin_start, bin_low, bin_high, y_start, y_label, y_bits, n_labels,
+    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, y_start, y_label, y_bits, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
     tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
@@ -407,8 +439,8 @@ def grow_trees(
     work = make_work(bag_size(asked), y_label.size, n_labels, y_bits.shape[1], random_cut)
     tally = np.zeros((n_labels // LANES + 1, LANES), np.float64)  # its last number counts the weight
     return _grow_each(
-        Bins(codes, bin_start, bin_low, bin_high), Labels(y_start, y_label, y_bits), n_labels, rules,
-        asked, work, tally, Sums(oos_sum, oos_votes, importances),
+        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual),
+        Labels(y_start, y_label, y_bits), n_labels, rules, asked, work, tally, Sums(oos_sum, oos_votes, importances),
         Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
               leaf_value),
     )  # fmt: skip

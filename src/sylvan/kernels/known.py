@@ -15,6 +15,7 @@ import numpy as np
 from sylvan.kernels.compile import kernel, maker, part, section
 from sylvan.kernels.cuts import MISSING, NONE, Bins, Rules, Shape, draw_cut, lowest_bit, middle, offer, offer_between
 from sylvan.kernels.grow import (
+    BINS,
     LEAF,
     REST,
     Asked,
@@ -226,7 +227,7 @@ def _write_known_leaf(out, node, leaf, n_values, share):
 @part
 def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
     """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
-    work, cut, features, decrease, tally, seen, _, spare, stack = scratch
+    work, cut, features, unusual, decrease, tally, seen, _, spare, stack = scratch
     for f in range(features.size):
         features[f] = f
         decrease[f] = 0.0
@@ -261,7 +262,7 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             shape = Shape(rows.size, 0, np.uint64(0), weight, 0.0)
             if judged:
                 shape = _open_known(rows, sample.weight, labels, weight, scratch, n_seen)
-            n_constant = _search(work, shape, bins, rows, features, n_constant, state, rules, cut)
+            n_constant = _search(work, shape, bins, rows, features, unusual, n_constant, state, rules, cut)
 
         if cut.score[0] > -np.inf:
             feature, last_left, missing_left = cut.feature[0], cut.bin[0], cut.missing_left[0]
@@ -298,9 +299,10 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
 _grow_each = each_by(_grow_tree)
 
 
-@kernel(f"i8 i8 i8(u1[,], i8[], f8[], f8[], u8[], u4[], u8[], u4[], {REST})")
+@kernel(f"i8 i8 i8({BINS}, u8[], u4[], u8[], u4[], {REST})")
 def grow_known_trees(
-    codes, bin_start, bin_low, bin_high, y_start, y_label, unknown_start, unknown_label, n_labels,
+    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual,
+    y_start, y_label, unknown_start, unknown_label, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
     tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
@@ -311,8 +313,9 @@ def grow_known_trees(
     n_cells = y_label.size + unknown_label.size
     work = _make_work(bag_size(asked), n_cells, n_labels, stack_height(asked, rules))
     return _grow_each(
-        Bins(codes, bin_start, bin_low, bin_high), KnownLabels(y_start, y_label, unknown_start, unknown_label),
-        n_labels, rules, asked, work, np.empty((n_labels, 2)), Sums(oos_sum, oos_votes, importances),
+        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual),
+        KnownLabels(y_start, y_label, unknown_start, unknown_label), n_labels, rules,
+        asked, work, np.empty((n_labels, 2)), Sums(oos_sum, oos_votes, importances),
         Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
               leaf_value),
     )  # fmt: skip
