@@ -18,5 +18,5 @@ def digits():
     pixels, truth = load_digit_attributes(return_X_y=True)
     pixels, truth = pixels[:700], truth[:700]
     observed = hide_positives(truth, 0.5, random_state=0)
-    model = auto(15, max_layers=2, n_folds=3, random_state=0).fit(pixels[:500], observed[:500])
+    model = auto(15, max_layers=2, random_state=0).fit(pixels[:500], observed[:500])
     return model, pixels, truth, observed

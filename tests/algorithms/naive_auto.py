@@ -16,7 +16,7 @@ TWO = np.where(Y[:, 0] == 1, "yes", "no")
 
 
 def small(**options):
-    return auto(**{"n_trees": 8, "max_layers": 2, "n_folds": 2, "random_state": 0} | options)
+    return auto(**{"n_trees": 30, "max_layers": 2, "random_state": 0} | options)
 
 
 def raw_mean(model, X, labels, X_new, **fit_params):

@@ -28,7 +28,7 @@ from algorithms.naive_auto import (
     unrecorded_by_hand,
 )
 from sylvan import DeepForestClassifier, auto, rf_et, slcforest
-from sylvan.forests import ExtraTrees, KFold, RandomForest
+from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest, SizedForests
 from sylvan.labels.calibrate import Calibration, best_threshold
 from sylvan.labels.frequency import BinormalFrequency, KnownFrequency, OutOfBagPercentile, TopRate
 from sylvan.labels.impute import KeepLabels
@@ -51,26 +51,73 @@ def test_parts():
     assert model.decision_threshold == "learned"
     assert model.max_layers == 3
     assert model.zeros == "classes"
-    kinds = [(type(forest), forest.n_trees, forest.min_samples_leaf) for forest in model.forests]
-    assert kinds == [(kind, 30, leaf) for leaf in (3, 5) for kind in (RandomForest, ExtraTrees)]
-    assert all(forest.out_of_sample.n_splits == 5 for forest in model.forests)
+    assert isinstance(model.forests, SizedForests)
     assert sylvan.auto is auto
 
 
 @pytest.mark.parametrize(
-    ("leaves", "expected"), [(4, [4, 4]), (0.1, [0.1, 0.1]), ([1], [1, 1]), ((2, 4, 8), [2, 2, 4, 4, 8, 8])], ids=repr
+    ("n_rows", "options", "trees", "draws", "leaves"),
+    [
+        (100, {}, 300, None, [3, 5]),
+        (1000, {}, 300, None, [3, 5]),
+        (3000, {}, 193, None, [3, 5]),
+        (4000, {}, 172, None, [3, 3]),
+        (20_000, {}, 160, 8253, [3, 3]),
+        (2_000_000, {}, 160, 65_554, [3, 3]),
+        (1000, {"effort": "quick"}, 150, 500, [3, 5]),
+        (20_000, {"effort": "quick"}, 80, 4126, [3, 3]),
+        (1000, {"effort": "thorough"}, 600, None, [3, 5]),
+        (8000, {"effort": "thorough"}, 320, None, [3, 3]),
+        (20_000, {"effort": "thorough", "n_trees": 7, "min_samples_leaf": 1}, 7, 16_505, [1, 1]),
+        (20_000, {"min_samples_leaf": (2, 0.5)}, 160, 8253, [2, 0.5]),
+    ],
 )
+def test_forests_fit_the_rows(n_rows, options, trees, draws, leaves):
+    forests = SizedForests(**options).for_rows(n_rows)
+    assert [type(forest) for forest in forests] == [RandomForest, ExtraTrees]
+    assert [forest.min_samples_leaf for forest in forests] == leaves
+    for forest in forests:
+        assert (forest.n_trees, forest.max_samples, forest.bootstrap) == (trees, draws, True)
+        assert isinstance(forest.out_of_sample, OutOfBag)
+
+
+def test_a_fit_has_the_forests_of_its_rows():
+    model = auto(max_layers=1, effort="quick", random_state=0).fit(X, Y)
+    assert [forest.n_trees for forest in model.layers_[0].forests] == [150, 150]
+    assert [forest.max_samples for forest in model.layers_[0].forests] == [round(len(X) / 2)] * 2
+    assert isinstance(model.forests, SizedForests)  # the parameter stays
+
+
+def test_groups_have_folds():
+    """Each row is judged by trees that have seen no row of its group: of noise that groups share, nothing is learnt."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 10)
+    noise, labels = rng.normal(size=(40, 3))[groups], rng.integers(0, 2, size=(40, 2))[groups]
+    alone = small(max_layers=1, frequency=1).fit(noise, labels)
+    grouped = small(max_layers=1, frequency=1).fit(noise, labels, groups=groups)
+    assert roc_auc_score(labels, alone.oos_proba_) > 0.95
+    assert roc_auc_score(labels, grouped.oos_proba_) < 0.65
+    assert all(forest.out_of_sample.n_splits == 5 for forest in grouped.layers_[0].forests)
+    assert [forest.trees_.n_trees for forest in grouped.layers_[0].forests] == [30, 30]
+
+
+@pytest.mark.parametrize(("leaves", "expected"), [(4, [4, 4]), (0.1, [0.1, 0.1]), ([1, 2], [1, 2])], ids=repr)
 def test_leaves(leaves, expected):
-    model = small(min_samples_leaf=leaves)
-    assert [forest.min_samples_leaf for forest in model.forests] == expected
-    model.fit(X, Y)
-    assert [len(layer.forests) for layer in model.layers_] == [len(expected)] * 2
+    model = small(min_samples_leaf=leaves).fit(X, Y)
+    for layer in model.layers_:
+        assert [forest.min_samples_leaf for forest in layer.forests] == expected
 
 
-@pytest.mark.parametrize("leaves", [(), [], (3, 0), "3", None, (3, (4, 5)), np.array([3, 5])], ids=repr)
+@pytest.mark.parametrize("leaves", [(), [], (1,), (3, 0), "3", (3, (4, 5)), np.array([3, 5]), (1, 2, 3)], ids=repr)
 def test_leaves_that_cannot_be(leaves):
-    with pytest.raises((ValueError, TypeError), match=r"min_samples_leaf|at least one forest"):
+    with pytest.raises((ValueError, TypeError), match="min_samples_leaf"):
         small(min_samples_leaf=leaves).fit(X, Y)
+
+
+@pytest.mark.parametrize("effort", ["fast", None, 1])
+def test_efforts_that_cannot_be(effort):
+    with pytest.raises(ValueError, match="effort must be one of 'quick', 'normal', 'thorough'"):
+        auto(effort=effort)
 
 
 def test_probabilities_are_the_calibrated_mean_of_the_layers(fitted):

@@ -37,7 +37,7 @@ def test_what_is_given_by_name_wins(name):
         RECIPES[name](no_such=1)
 
 
-@pytest.mark.parametrize("name", ["auto", "gcforest", "lcforest", "mldf"])
+@pytest.mark.parametrize("name", ["gcforest", "lcforest", "mldf"])
 @pytest.mark.parametrize("n_folds", [1, 0, 2.5, "3"])
 def test_folds_are_refused_by_their_name(name, n_folds):
     with pytest.raises(ValueError, match=f"n_folds must be an integer of at least 2, got {n_folds!r}"):

@@ -51,7 +51,7 @@ def test_sizes_and_names(name):
 @pytest.mark.parametrize(
     ("name", "searched"),
     [
-        ("auto", ["forests", "max_layers"]),
+        ("auto", ["forests__min_samples_leaf", "max_layers"]),
         ("slcforest", ["impute__threshold_on", "impute__frequency", "impute__threshold", "forests"]),
         ("flaforest", ["impute__frequency", "impute__threshold", "forests", "max_layers"]),
         ("cafe", ["augment__n_components", "forests", "max_layers"]),

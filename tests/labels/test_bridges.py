@@ -276,7 +276,7 @@ def test_calibrated_models_give_what_they_say_of_recorded_labels(kind):
         "two classes": np.array(["x", "y"])[Y[:, 0]],
         "three classes": np.array(["x", "y", "z"])[Y[:, 0] + Y[:, 1]],
     }[kind]
-    model = sylvan.auto(4, max_layers=2, n_folds=2, frequency=0.5, random_state=0).fit(X, labels)
+    model = sylvan.auto(30, max_layers=2, frequency=0.5, random_state=0).fit(X, labels)
     plain = clone(model).set_params(calibrate=None, decision_threshold=0.5).fit(X, labels)
     found = to_cleanlab(model)
     np.testing.assert_allclose(found["pred_probs"], plain.oos_proba_, atol=1e-6)

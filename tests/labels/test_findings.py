@@ -23,7 +23,7 @@ X, Y_TRUE, Y = make_weak_labels()
 NAMES = ["cat", "dog", "emu", "<b>fox</b>"]
 TABLE = pd.DataFrame(Y, index=[f"day {i}" for i in range(len(Y))], columns=NAMES)
 MAKERS = {
-    "auto": lambda: auto(8, max_layers=2, n_folds=2, random_state=0),
+    "auto": lambda: auto(30, max_layers=2, random_state=0),
     "imputing": lambda: slcforest(8, max_layers=2, threshold_on="scaled", random_state=0),
     "plain": lambda: rf_et(8, random_state=0),
 }

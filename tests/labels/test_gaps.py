@@ -230,7 +230,7 @@ def test_calibrated_models_are_asked_what_is_recorded_not_what_is_there(digits):
     X, Y = digits
     Y = Y.copy()
     Y[600:] = 0
-    model = weak_model(lambda **options: sylvan.auto(n_folds=2, max_layers=1, **options), X, Y)
+    model = weak_model(lambda **options: sylvan.auto(max_layers=1, **options), X, Y)
     found = model.labels_
     assert doubt_missing_at_random(model) == doubts(found.proba, found.recorded, names=found.label_names) != []
 

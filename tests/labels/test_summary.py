@@ -28,7 +28,7 @@ TWO = np.where(Y[:, 0] == 1, "yes", "no")
 
 
 def small(**options):
-    return auto(**{"n_trees": 8, "max_layers": 2, "n_folds": 2, "random_state": 0} | options)
+    return auto(**{"n_trees": 30, "max_layers": 2, "random_state": 0} | options)
 
 
 @pytest.fixture(scope="module")

@@ -55,12 +55,12 @@ def test_one_warning_for_a_fit_and_a_note_in_its_summary():
     X, Y = rng.normal(size=(40, 3)), (rng.random((40, 4)) < 0.4).astype(float)
     Y[7, 2] = np.nan
     with pytest.warns(FewUnknownWarning, match="1 of 160 label cells are unknown") as given:
-        model = auto(5, max_layers=2, random_state=0).fit(X, Y)
+        model = auto(30, max_layers=2, random_state=0).fit(X, Y)
     assert len(given) == 1
     assert given[0].filename == __file__
     note = "1 cell is unknown. They count as not recorded, as zeros do (zeros='absent' says that zeros do not)."
     assert note in model.summary().notes
-    same = auto(5, max_layers=2, zeros="unrecorded", random_state=0).fit(X, np.nan_to_num(Y))
+    same = auto(30, max_layers=2, zeros="unrecorded", random_state=0).fit(X, np.nan_to_num(Y))
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
 
 

@@ -34,7 +34,7 @@ def test_intervals_are_drawn_if_there_are_some(models):
     assert texts(display.ax_) == ["estimate", "interval"]
     certain = LabelFrequencyDisplay([0.5], ["a"], [50], None, low=[0.5], high=[0.5]).plot()
     assert certain.intervals_ is None
-    model = fit(sylvan.auto(5, max_layers=1, n_folds=2, random_state=0))
+    model = fit(sylvan.auto(30, max_layers=1, random_state=0))
     known = model.labels_.counts.frequency
     display = LabelFrequencyDisplay.from_estimator(model)
     assert (display.low.tolist(), display.high.tolist()) == (known.low.tolist(), known.high.tolist())

@@ -101,7 +101,7 @@ def test_report_of_classes_and_of_nothing_filled(tmp_path, digits):
 def listed(digits, tmp_path_factory):
     """A page with a list of some hundred suggestions, with reasons; and the list."""
     X, _, Y = digits
-    model = auto(10, max_layers=2, n_folds=2, random_state=0).fit(X, Y)
+    model = auto(30, max_layers=2, random_state=0).fit(X, Y)
     frame = model.suggest_labels(top=300)
     frame["written"] = [1] * 200 + [0] * 100
     against = Reason("edge", 1, "low", -0.04)

@@ -13,8 +13,8 @@ flaforest   RF + ET               out-of-bag    output space        yes       fl
 cafe_slc    RF + ET               out-of-bag    embedding + output  yes       strict complement      best layer >= 2
 cafe_fla    RF + ET               out-of-bag    embedding + output  yes       fluid addition         best layer >= 2
 mldf        RF + ET, depth 3t     5 folds       output, with reuse  no        none                   3 without gain
-imldf       2 RF + 2 ET           out-of-bag    interactions        no        none                   2 without gain
-auto        2 RF + 2 ET           5 folds       output space        no        none; calibrated       3, averaged
+imldf       2 RF + 2 ET           out-of-bag    label links         no        none                   1 layer
+auto        RF + ET               out-of-bag    output space        no        none; calibrated       3, averaged
 =========== ===================== ============= =================== ========= ====================== ===============
 
 RF + ET: 150 trees each, leaves of 5 rows, every tree on n/2 draws; gcforest, lcforest, mldf, imldf and auto have

@@ -4,6 +4,7 @@ import os
 import tracemalloc
 import warnings
 from contextlib import suppress
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from sylvan.cascade.contracts import LayerRecord, parts_of
+from sylvan.cascade.plan import forests_for
 
 __all__ = ["available_memory", "estimate_fit_memory"]
 
@@ -34,7 +36,8 @@ def estimate_fit_memory(model: Any, X: Any, Y: Any) -> int:
     try:
         n_layers = _n_layers(model)
         middle = n_layers // 2 + 1
-        forests = model.forests(middle) if callable(model.forests) else model.forests
+        forests = forests_for(model.forests, n)
+        forests = [_with_share(forest, n) for forest in (forests(middle) if callable(forests) else forests)]
         trees = sum(map(_n_trees, forests)) / len(forests)
         model = clone(model).set_params(forests=forests)
         _trial(model, X, Y, _ROWS[0], 1, 1)  # what is loaded once is not counted
@@ -107,6 +110,12 @@ def _n_layers(model: Any) -> int:
 
 def _n_trees(forest: Any) -> int:
     return next((value for name, value in forest.get_params().items() if name.endswith("n_trees")), 1)
+
+
+def _with_share(forest: Any, n: int) -> Any:
+    """Return the forest with draws that are a share of the rows, however many there are."""
+    forest, draws = clone(forest), getattr(forest, "max_samples", None)
+    return forest.set_params(max_samples=draws / n) if isinstance(draws, Integral) else forest
 
 
 def _with_trees(forest: Any, trees: int) -> Any:

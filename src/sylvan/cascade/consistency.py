@@ -96,7 +96,9 @@ def check_templates(forests: Any) -> None:
     if isinstance(forests, list | tuple):
         require(all(isinstance(forest, BaseForest | WeightedForest) for forest in forests), "forests are not valid.")
     else:
-        require(find_name(type(forests)) in ("MLDFForests", "DecayingWeights"), "forests are not valid.")
+        require(
+            find_name(type(forests)) in ("MLDFForests", "DecayingWeights", "SizedForests"), "forests are not valid."
+        )
 
 
 def check_cascade(model: Any) -> None:

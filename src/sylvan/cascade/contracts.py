@@ -159,6 +159,9 @@ class Handover(Protocol):
     rows: np.ndarray | None  # numbers of training rows, out of sample; None: new rows
     cell_row: np.ndarray  # position of each cell's row among these
 
+    def answers(self, slot: int) -> np.ndarray:
+        """Return a forest's probabilities, of which features were made, for the row of each cell: (cells, n_labels)."""
+
     def to_answers(self, slot: int, relevance: np.ndarray) -> None:
         """Hand relevance (cells, n_labels) on to a forest's probabilities."""
 

@@ -252,7 +252,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
         labels = weak.targets.form.label_names
         try:
-            plan = make_plan(self, weak.targets.form)
+            plan = make_plan(self, weak.targets, groups is not None)
             seeds = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers).tolist()
             check_same_order(X, weak.targets.index)
             X = check_features(self, X, reset=True)

@@ -52,9 +52,15 @@ NO_FREQUENCY = (
 )
 
 
-def make_plan(settings: Any, form: TargetForm) -> Plan:
-    """Check the parameters of a cascade (`settings`) for targets of this form, and put its parts together."""
-    forests = partial(_forests_of, settings.forests, settings.crossover)
+def forests_for(forests: Any, n_rows: int, grouped: bool = False) -> Any:
+    """Return the forests of a cascade, as a list or function of the layer's number, for so many rows."""
+    return forests.for_rows(n_rows, grouped) if hasattr(forests, "for_rows") else forests
+
+
+def make_plan(settings: Any, targets: Any, grouped: bool = False) -> Plan:
+    """Check the parameters of a cascade (`settings`) for these targets, and put its parts together."""
+    form = targets.form
+    forests = partial(_forests_of, forests_for(settings.forests, targets.n_rows, grouped), settings.crossover)
     forests(1)
     check_integer("verbose", int(settings.verbose) if isinstance(settings.verbose, bool) else settings.verbose, 0)
     _check_threshold(settings.decision_threshold, settings.calibrate)

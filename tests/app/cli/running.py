@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from sylvan.app.cli.main import sylvan
 
-TINY = ("--trees", "5", "--layers", "2", "--jobs", "1")
+TINY = ("--trees", "10", "--layers", "2", "--jobs", "1")
 LABELS = ["tag_happy", "tag_calm", "tag_loud"]
 ENVIRONMENT = {"SYLVAN_DATA": "", "COLUMNS": "100", "NO_COLOR": "1"}
 

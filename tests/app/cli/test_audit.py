@@ -49,7 +49,7 @@ def run(folder, name, *arguments):
 
 def python(path, **decisions):
     table = read_training_table(path, "tag_*")
-    return table, sylvan.auto(n_trees=5, max_layers=2, random_state=0, n_jobs=1).fit(table.X, table.Y, **decisions)
+    return table, sylvan.auto(n_trees=10, max_layers=2, random_state=0, n_jobs=1).fit(table.X, table.Y, **decisions)
 
 
 @pytest.fixture(scope="module")

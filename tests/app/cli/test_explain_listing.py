@@ -81,7 +81,7 @@ def test_states_of_labels(songs):
 
 def test_states_of_labels_that_were_added(songs, tmp_path):
     """With an algorithm that fills labels in between layers: every added label with its layer."""
-    arguments = ("-l", "tag_*", "-a", "slcforest", "--with-rows", "-o", tmp_path / "m.sylvan", *TINY)
+    arguments = ("-l", "tag_*", "-a", "slcforest", "--with-rows", "-o", tmp_path / "m.sylvan", *TINY, "--trees", "5")
     done(call(songs.folder, "fit", "songs.csv", *arguments))
     suggested = sylvan.load(tmp_path / "m.sylvan").suggest_labels()
     assert len(suggested) > 0

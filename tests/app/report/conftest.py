@@ -79,4 +79,4 @@ def page(digits, filled, recovery, tmp_path_factory):
 
 @pytest.fixture(scope="package")
 def calibrated(digits):
-    return auto(10, max_layers=2, n_folds=3, random_state=0).fit(digits[0], digits[2])
+    return auto(30, max_layers=2, random_state=0).fit(digits[0], digits[2])

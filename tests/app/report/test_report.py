@@ -165,7 +165,7 @@ def test_calibrated_models_say_what_is_probable(calibrated, digits, tmp_path, dr
 def test_calibrated_models_that_find_nothing(digits, tmp_path):
     X, _, _ = digits
     noise = (np.random.default_rng(0).random((len(X), 3)) < 0.1).astype(int)
-    model = auto(5, max_layers=1, n_folds=2, frequency=1, random_state=0).fit(X, noise)
+    model = auto(30, max_layers=1, frequency=1, random_state=0).fit(X, noise)
     assert model.suggest_labels().empty
     page = read(write_report(model, tmp_path / "p.html"))
     assert "recorded is more probably present than not. The suggestions on this page rank" in page.sections["Summary"]
@@ -174,7 +174,7 @@ def test_calibrated_models_that_find_nothing(digits, tmp_path):
 
 def test_two_classes_of_a_calibrated_model(digits, tmp_path):
     X, _, Y = digits
-    model = auto(10, max_layers=2, n_folds=3, frequency=(0.3, 0.9), random_state=0).fit(X, Y["even"])
+    model = auto(30, max_layers=2, frequency=(0.3, 0.9), random_state=0).fit(X, Y["even"])
     page = read(write_report(model, tmp_path / "p.html", X=X, Y=Y["even"]))
     n_filled = len(model.suggest_labels())
     assert n_filled > 0
@@ -185,7 +185,7 @@ def test_two_classes_of_a_calibrated_model(digits, tmp_path):
 def test_two_classes_that_are_taken_as_they_are(digits, tmp_path):
     """Nothing may be missing: no estimate of c, no warning of what is missing, no suggestion to look for it."""
     X, _, Y = digits
-    model = auto(10, max_layers=2, n_folds=3, random_state=0).fit(X, Y["even"])
+    model = auto(30, max_layers=2, random_state=0).fit(X, Y["even"])
     page = read(write_report(model, tmp_path / "p.html", X=X, Y=Y["even"]))
     why = "no positive may be missing, as classes were taken as they are"
     summary = page.sections["Summary"]

@@ -216,7 +216,7 @@ def test_calibrated_models_have_intervals(calibrated, digits, tmp_path):
 
 def test_a_known_frequency_has_no_interval(digits, tmp_path):
     X, _, Y = digits
-    model = auto(5, max_layers=1, n_folds=2, frequency=0.5, random_state=0).fit(X, Y)
+    model = auto(30, max_layers=1, frequency=0.5, random_state=0).fit(X, Y)
     page = read(write_report(model, tmp_path / "p.html"))
     assert {c for _, _, _, c, _ in page.rows("labels")} == {"0.50"}
     assert "Estimate of c: given." in page.sections["Labels found missing"]

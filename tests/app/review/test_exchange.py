@@ -303,7 +303,7 @@ def test_an_audit_comes_back_as_it_was_planned(tmp_path, format):
     X, Y = load_digit_attributes(return_X_y=True, as_frame=True)
     X, Y = X[:200], Y[:200]
     observed = hide_positives(Y, 0.5, random_state=0)
-    model = auto(5, max_layers=1, n_folds=2, random_state=0).fit(X, observed)
+    model = auto(30, max_layers=1, random_state=0).fit(X, observed)
     plan = model.labels_.plan_audit(40, random_state=0)
     path, _ = export_tasks(plan.join(X.iloc[:, :3], on="row"), tmp_path / "tasks.json", format)
     assert plan["row"].dtype != object  # names that are numbers, which files must keep apart from text

@@ -92,6 +92,8 @@ model_options = several(
                  help="The share of the positives that was recorded, if you know it: 0.6, a range 0.4-0.8, LABEL=0.6 "
                       "(may be repeated). 1: nothing is missing. Or a way to estimate it: top-rate, percentile (as "
                       "published) or tice. By default, auto estimates it from how well labels can be ranked."),
+    click.option("--effort", type=click.Choice(["quick", "normal", "thorough"]),
+                 help="Of auto: quick takes a quarter of the time and memory, thorough two to four times as much."),
     click.option("--trees", type=click.IntRange(1), metavar="NUMBER", help="Trees in each forest."),
     click.option("--layers", type=click.IntRange(1), metavar="NUMBER", help="The largest number of layers."),
     click.option("--threshold", metavar="NUMBER",

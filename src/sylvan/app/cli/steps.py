@@ -85,8 +85,8 @@ def make_model(options: dict[str, Any]) -> Any:
     """Build the estimator that the model options name."""
     name = options["algorithm"]
     given: dict[str, Any] = {"random_state": options["seed"], "n_jobs": options["jobs"]}
-    numbers = {"n_trees": options["trees"], "max_layers": options["layers"]}
-    given |= {key: number for key, number in numbers.items() if number}
+    sizes = {"n_trees": options["trees"], "max_layers": options["layers"], "effort": options["effort"]}
+    given |= {key: size for key, size in sizes.items() if size}
     if options["threshold"]:
         given["decision_threshold"] = _value(options["threshold"])
     given |= {"zeros": options["zeros"]} if options["zeros"] else {}
@@ -189,8 +189,9 @@ def check_memory(model: Any, table: Any, options: dict[str, Any]) -> None:
     needed = 0 if there is None else sylvan.app.memory.estimate_fit_memory(model, table.X, table.Y)
     if there is not None and needed > there:
         raise click.ClickException(
-            f"This fit needs about {gigabytes(needed)} of memory, and {gigabytes(there)} are free. Fewer trees "
-            "(--trees), fewer layers (--layers) or another algorithm need less; --no-memory-check tries all the same."
+            f"This fit needs about {gigabytes(needed)} of memory, and {gigabytes(there)} are free. Less "
+            "effort (--effort quick), fewer trees (--trees), fewer layers (--layers) or another algorithm need less; "
+            "--no-memory-check tries all the same."
         )
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan.cascade.plan import make_plan
 from sylvan.labels.suggestions import ALL
 from sylvan.labels.table import read_targets
 from sylvan.measures import Measure
@@ -34,7 +33,7 @@ class Findings:
         self.labels: list[Any] = known.label_names  # of two classes, the second alone
         self.calibrated: bool = known.grown.calibrated  # probabilities are P(present), recorded or not
         self.score: float = known.grown.score  # of the last layer that was kept
-        self.measure: Measure = make_plan(model, known.form).measure
+        self.measure: Measure = model.measure_
         self.imputes: bool = getattr(impute, "imputes", True)
         self.about_bound: str = getattr(impute, "about_bound", "")
         # c is estimated anew in each layer, so that it is the share that the last layer learnt from.

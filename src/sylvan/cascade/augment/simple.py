@@ -1,19 +1,63 @@
 """Simple augmenters: a forest's probabilities are the features, or there are none, or those of several augmenters."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.extmath import randomized_svd
 
+from sylvan._validation import check_integer
 from sylvan.cascade.contracts import Augmenter, Handover, LayerView, Refiner
 from sylvan.io import stored
-from sylvan.io.checks import require
+from sylvan.io.checks import check_array, require
+from sylvan.kernels.embedding import multiply
+
+_FINE = 1 << 16  # steps of a probability, and of a loading, whose products are added up
+_ENOUGH_ROWS = 10_000  # of which components are found
+_TINY = 1e-12
 
 
-@stored("OutputSpace")
+@stored("Squeeze")
+class Squeeze(NamedTuple):
+    """A projection of a forest's probabilities, in whole numbers: sums are exact, whatever rows are taken together."""
+
+    mean: np.ndarray  # (n_labels,), of the training rows
+    loading: np.ndarray  # (n_labels, n_components) int32, multiples of 1 / _FINE
+
+    @classmethod
+    def fit(cls, proba: np.ndarray, n_components: int, seed: int | None) -> "Squeeze":
+        """Find the principal components of probabilities (n, n_labels)."""
+        rows = np.random.RandomState(seed).permutation(len(proba))[:_ENOUGH_ROWS]
+        some = proba[np.sort(rows)]
+        mean = some.mean(axis=0)
+        _, _, axes = randomized_svd(some - mean, min(n_components, len(some)), random_state=seed)
+        return cls(mean, np.rint(axes.T * _FINE).astype(np.int32))
+
+    def apply(self, proba: np.ndarray) -> np.ndarray:
+        """Return the scores, (n, n_components)."""
+        whole = np.rint(np.clip(proba, 0.0, 1.0) * _FINE).astype(np.int32)
+        scores = np.zeros((len(proba), self.loading.shape[1]), np.int64)
+        multiply(np.ascontiguousarray(whole), self.loading, scores)
+        return scores / float(_FINE * _FINE)
+
+    def hand_back(self, proba: np.ndarray, relevance: np.ndarray) -> np.ndarray:
+        """Share the relevance of scores out among the labels, by how much each moves the score of the row."""
+        away = np.abs(proba - self.mean) + _TINY
+        handed = np.zeros(proba.shape)
+        for axis, amount in zip(np.abs(self.loading.T.astype(float)) + _TINY, relevance.T):
+            part = away * axis
+            handed += part * (amount / part.sum(axis=1))[:, None]
+        return handed
+
+    def _check_stored(self) -> None:
+        (n_labels,) = check_array("mean", self.mean, float, (None,), 0.0, 1.0).shape
+        check_array("loading", self.loading, np.int32, (n_labels, None), -2 * _FINE, 2 * _FINE, contiguous=True)
+
+
+@stored("OutputSpace", _squeezed=list[Squeeze])
 class OutputSpace(BaseEstimator):
-    """The block of a forest is its probabilities, one column for each label.
+    """The block of a forest is its probabilities, one column for each label, or what is left of very many.
 
     Parameters
     ----------
@@ -21,6 +65,9 @@ class OutputSpace(BaseEstimator):
         False: training rows get out-of-sample probabilities, as new rows do. True: they get what the forest says about
         rows it has seen, as in the published runs of CaFE; only for reproduction, since such features promise more
         than they keep.
+    n_components : int or None, default=None
+        Where there are more than three times as many labels, that many principal components of a forest's
+        probabilities stand for them. None: one column for each label, however many.
 
     References
     ----------
@@ -40,39 +87,69 @@ class OutputSpace(BaseEstimator):
     2
     """
 
-    def __init__(self, *, in_sample: bool = False) -> None:
-        self.in_sample = in_sample
+    def __init__(self, *, in_sample: bool = False, n_components: int | None = None) -> None:
+        self.in_sample, self.n_components = in_sample, n_components
 
     @property
     def flatters(self) -> bool:
         """Forests know the training rows that they have seen."""
         return self.in_sample
 
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that cannot work."""
+        if self.n_components is not None:
+            check_integer("n_components", self.n_components, 1)
+
     def fit_transform(self, view: LayerView) -> list[np.ndarray]:
-        """Return the probabilities of the training rows."""
-        if self.in_sample:
+        """Return the probabilities of the training rows, or their components."""
+        blocks = self._said(view, in_sample=self.in_sample)
+        self._squeezed = []
+        if self.n_components is not None and blocks[0].shape[1] > 3 * self.n_components:
+            used = slice(None) if view.used is None else view.used
+            self._squeezed = [Squeeze.fit(block[used], self.n_components, view.random_state) for block in blocks]
+        return self._made_of(blocks)
+
+    def transform(self, view: LayerView) -> list[np.ndarray]:
+        """Return the probabilities of new rows, or their components."""
+        return self._made_of(self._said(view, in_sample=self.in_sample and view.rows is not None))
+
+    def _said(self, view: LayerView, in_sample: bool) -> list[np.ndarray]:
+        if in_sample:
             return [forest.predict_proba(view.input_of(slot)) for slot, forest in enumerate(view.forests)]
         return list(view.probas)
 
-    def transform(self, view: LayerView) -> list[np.ndarray]:
-        """Return the probabilities of new rows."""
-        return list(view.probas) if view.rows is None else self.fit_transform(view)
+    def _made_of(self, blocks: list[np.ndarray]) -> list[np.ndarray]:
+        squeezed = getattr(self, "_squeezed", [])
+        return [squeeze.apply(block) for squeeze, block in zip(squeezed, blocks)] if squeezed else blocks
 
     def hand_on(self, handover: Handover, relevance: list[np.ndarray]) -> None:
         """Hand relevance on to the forests' probabilities, or to all their trees, if these made the block."""
+        squeezed = getattr(self, "_squeezed", [])
         for slot, own in enumerate(relevance):
+            if squeezed:
+                own = squeezed[slot].hand_back(handover.answers(slot), own)
             if self.in_sample and handover.rows is not None:
                 handover.along_paths(slot, None, own)
             else:
                 handover.to_answers(slot, own)
 
     def column_names(self, slot: int, labels: Sequence[str]) -> list[str]:
-        """Return the names of the labels."""
-        return list(labels)
+        """Return the names of the labels, or "component0", "component1" and so on."""
+        squeezed = getattr(self, "_squeezed", [])
+        return [f"component{i}" for i in range(squeezed[slot].loading.shape[1])] if squeezed else list(labels)
 
     def check_layer(self, forests: Sequence[Any], n_slots: int, n_columns: int, n_labels: int) -> list[int]:
         """Return the widths of the blocks."""
-        return [n_labels] * n_slots
+        self.check_parameters()
+        squeezed = getattr(self, "_squeezed", [])
+        require(not squeezed or len(squeezed) == n_slots, "There are other forests than components.")
+        require(all(len(squeeze.mean) == n_labels for squeeze in squeezed), "Components are of other labels.")
+        return [squeeze.loading.shape[1] for squeeze in squeezed] or [n_labels] * n_slots
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the components."""
+        return sum(part.nbytes for squeeze in getattr(self, "_squeezed", []) for part in squeeze)
 
 
 class AroundAugmenter(BaseEstimator):

@@ -178,6 +178,10 @@ class Trace(Handover):
 
     # -- what an augmenter hands on with -----------------------------------------------------------------------------
 
+    def answers(self, slot: int) -> np.ndarray:
+        """Return a forest's probabilities, of which features were made, for the row of each cell."""
+        return self.passages[self._at].made_of[slot][self.cell_row]
+
     def to_answers(self, slot: int, relevance: np.ndarray) -> None:
         """Hand relevance (cells, n_labels) on to a forest's probabilities."""
         known = self._relevance[self._at].get(slot)
