@@ -85,7 +85,9 @@ def grow(
     labels = label_arrays(Y, form)
     largest = min(len(train), n_draws) if n_draws else len(train)
     room = kernel.make_trees(len(seeds), largest, rules.min_leaf, int((Y[train] != 0).sum()))
-    written = (grow_known_trees if form == "known" else kernel.grow_trees)(
+    written = (
+        grow_known_trees if form == "known" else kernel.grow_random_trees if rules.random_cut else kernel.grow_trees
+    )(
         *binned.arrays,
         *labels,
         Y.shape[1],

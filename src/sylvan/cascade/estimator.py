@@ -23,6 +23,7 @@ from sylvan.cascade.plan import Plan, begin_labels, make_plan, open_checkpoints,
 from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
+from sylvan.forests.tasks import prepare_kernels
 from sylvan.io import stored
 from sylvan.labels.findings import Findings
 from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
@@ -268,6 +269,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             with once_each(), progress:
                 warn_of_features(X, getattr(self, "feature_names_in_", None), weak.recorded, labels)
                 rows, self.scanning_ = scan_rows(self.scanning, X, weak, weights, groups, seeds[0], self.n_jobs)
+                prepare_kernels(plan.forests(1), weak.leaves_out)
                 begin = partial(begin_labels, plan, weak, seeds[0])
                 stages = grow(plan, rows, begin, seeds, checkpoints, progress, seen)
                 last = self._keep(plan, stages, weak, rows.used, X)

@@ -27,7 +27,7 @@ from sylvan._validation import (
 from sylvan.exceptions import OutOfBagWarning
 from sylvan.forests.binning import MAX_BINS, BinnedMatrix, bin_matrix, bin_values
 from sylvan.forests.out_of_sample import Bag, Fit, Rows
-from sylvan.forests.tasks import dense_blocks, each_proba, grow_forest, sum_proba
+from sylvan.forests.tasks import dense_blocks, each_proba, grow_forest, prepare_kernels, sum_proba
 from sylvan.forests.trees import TreeArrays
 from sylvan.io import Savable
 from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, check_proba, require
@@ -160,6 +160,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
         n_draws = [self._n_draws(len(fit.train)) for fit in fits]
         seeds = random_state.randint(0, 2**31, size=(len(fits), self.n_trees, 2)).astype(np.uint64)
         seeds = (seeds[..., 0] << np.uint64(32)) | seeds[..., 1]
+        prepare_kernels([self], targets.unknown_lists is not None)
         binned = self._bin(X, used)
         grown = grow_forest(binned, targets, weights, scale, rules, fits, n_draws, seeds, self.n_jobs)
         self.trees_, self.feature_importances_, oos_sum, oos_votes = grown

@@ -18,12 +18,30 @@ from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.out_of_sample import Fit
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels import grow
+from sylvan.kernels.binning import bin_features, find_usual, list_unusual
+from sylvan.kernels.compile import Kernel
 from sylvan.kernels.known import grow_known_trees
+from sylvan.kernels.predict import load_columns, look_up, sum_leaf_values
+from sylvan.kernels.warmup import warm_up
 from sylvan.labels.table import Targets
 
+_ALWAYS = (bin_features, find_usual, list_unusual, load_columns, look_up, sum_leaf_values)  # kernels of every fit
 _BLOCK_WORK = 1_000_000  # row-tree pairs, which take a second or two to grow
 _SMALL = 200_000  # row-tree pairs that are predicted at once, without tasks
 _SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
+
+
+def prepare_kernels(forests: Sequence[Any], unknown: bool) -> None:
+    """Compile what a fit of these forests needs, if that is not stored yet: by several processes at once."""
+    own = [forest for forest in (getattr(each, "forest", each) for each in forests) if hasattr(forest, "random_cuts")]
+    if own:
+        warm_up(dict.fromkeys([*(_growing(forest.random_cuts, unknown) for forest in own), *_ALWAYS]))
+
+
+def _growing(random_cuts: bool, unknown: bool) -> Kernel:
+    if unknown:
+        return grow_known_trees
+    return grow.grow_random_trees if random_cuts else grow.grow_trees
 
 
 def cut_into_blocks(n: int, cost: int, n_jobs: int | None) -> list[slice]:
@@ -138,7 +156,8 @@ def _grow_block(
 
     `data` are bins and labels: the start and list of positive ones, and bits, or the start and list of unknown ones.
     """
-    starts, grow_trees = ([7], grow.grow_trees) if len(data) == 10 else ([7, 9], grow_known_trees)
+    unknown = len(data) > 10
+    starts, grow_trees = [7, 9] if unknown else [7], _growing(rules.random_cut, unknown)
     d, n = data[0].shape
     n_asked = n if out_of_bag or len(held) else 0
     oos_sum, oos_votes, importances = np.zeros((n_asked, n_labels)), np.zeros(n_asked, np.int32), np.zeros(d)

@@ -95,7 +95,11 @@ def find_usual(codes, most_unusual, usual, mostly_one):
         count[:] = 0
         for i in range(codes.shape[1]):
             count[codes[f, i]] += 1
-        usual[f] = np.argmax(count)
+        most = 0
+        for code in range(256):
+            if count[code] > count[most]:
+                most = code
+        usual[f] = most
         mostly_one[f] = codes.shape[1] - count[usual[f]] <= most_unusual
 
 

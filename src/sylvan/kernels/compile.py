@@ -9,11 +9,12 @@ references are counted in inner loops; elements are copied in loops, as slice as
 import re
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba import njit, types
+from numba import config, njit, types
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 _PLAIN: dict[str, Any] = {"_nrt": False}
@@ -65,6 +66,30 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
         return (self._compiled or self.load())(*arguments)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it was called or loaded here."""
+        return self._compiled is not None
+
+    def is_ready(self) -> bool:
+        """Say whether it is compiled, here or on the disk."""
+        if self._compiled is not None or vars(config)["DISABLE_JIT"]:
+            return True
+        folder = self._folder
+        name = f"*.{self.function.__qualname__}_{_SOURCES}-*.nbi"
+        return folder is not None and any(Path(folder).glob(name))
+
+    def can_be_stored(self) -> bool:
+        """Say whether what is compiled stays on the disk."""
+        return self._folder is not None
+
+    @cached_property
+    def _folder(self) -> str | None:
+        try:
+            return njit(cache=True, **_OPTIONS)(self.function).stats.cache_path
+        except RuntimeError:  # there is no place for it
+            return None
 
     def load(self) -> Callable:
         """Return the compiled function."""

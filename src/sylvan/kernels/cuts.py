@@ -404,17 +404,19 @@ def _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
 
 
 @part
-def judge_feature(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
-    """Offer the feature's cut or cuts."""
+def judge_best_cut(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
+    """Offer the feature's best cut."""
     n_bins = bins.start[feature + 1] - bins.start[feature]
-    two_values = n_bins == 2 and n_missing == 0
-    if rules.random_cut or two_values:
-        if rules.random_cut:
-            last_left, threshold, missing_left = draw_cut(bins, feature, low, high, n_missing, state)
-        else:
-            last_left, threshold, missing_left = 0, middle(bins, feature, 0, 1), False
-        _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut)
+    if n_bins == 2 and n_missing == 0:
+        _one_cut(work, shape, feature, 0, middle(bins, feature, 0, 1), False, n_missing, rules, cut)
     elif shape.n_bytes > 0 and shape.n_rows > 256 and shape.n_rows > 2 * n_bins:
         _best_cut_bins(work, shape, bins, feature, low, high, n_missing, rules, cut)
     else:
         _best_cut_rows(work, shape, bins, feature, n_missing, rules, cut)
+
+
+@part
+def judge_random_cut(work, shape, bins, feature, low, high, n_missing, state, rules, cut):
+    """Offer a cut of the feature that is drawn."""
+    last_left, threshold, missing_left = draw_cut(bins, feature, low, high, n_missing, state)
+    _one_cut(work, shape, feature, last_left, threshold, missing_left, n_missing, rules, cut)

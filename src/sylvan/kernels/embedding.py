@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sylvan.kernels.compile import kernel, part
+from sylvan.kernels.predict import longest
 
 _COLUMNS = 256  # columns of a block of products: rows of a few thousand of them stay in the cache
 _LEAVES_AT_ONCE = 1 << 22  # row-tree pairs in the kernels' format
@@ -96,7 +97,7 @@ def share_paths(rows, columns, leaf_start, own, between, out):
     each tree, are what a leaf's path sums up to and what it shares with the next leaf.
     """
     n_trees, n = rows.shape
-    most_leaves = np.max(np.diff(leaf_start))
+    most_leaves = longest(leaf_start)
     width = min(max(_COLUMNS, 2 * most_leaves), columns.shape[1])  # a line of shared values is not filled for a few
     order = np.empty((n_trees, n), np.uint32)
     count = np.empty(most_leaves + 1, np.int64)
@@ -163,7 +164,7 @@ def multiply_paths(rows, columns, node_start, leaf_start, first, last, weight, v
     below each node, counted over all trees; `weight` is what a node adds to a path.
     """
     width = values.shape[1]
-    most_leaves = np.max(np.diff(leaf_start))
+    most_leaves = longest(leaf_start)
     sums, spread = np.empty((most_leaves + 1, width), np.int64), np.empty((most_leaves + 1, width), np.int64)
     for tree in range(rows.shape[0]):
         offset, start, stop = leaf_start[tree], node_start[tree], node_start[tree + 1]

@@ -10,8 +10,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel, maker, part, section
-from sylvan.kernels.cuts import MISSING, Bins, Cut, Labels, Rules, Shape, gather, judge_feature, make_work, open_node
+from sylvan.kernels.compile import kernel, part, section
+from sylvan.kernels.cuts import (
+    MISSING,
+    Bins,
+    Cut,
+    Labels,
+    Rules,
+    Shape,
+    gather,
+    judge_best_cut,
+    judge_random_cut,
+    make_work,
+    open_node,
+)
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_below, random_unit
 
@@ -200,9 +212,6 @@ def search_by(judge: Callable) -> Callable:
     return search
 
 
-_search = search_by(judge_feature)
-
-
 @part
 def partition(codes, rows, last_left, missing_left, spare):
     """Put the rows that go left first, keeping their order; return their number."""
@@ -262,68 +271,77 @@ def push(stack, height, node, start, stop, held_start, held_stop, depth, n_const
     return height + 1
 
 
-@part
-def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
-    """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
-    work, cut, features, unusual, decrease, tally, seen, _, spare, stack = scratch
-    flat_tally = tally.reshape(tally.size)
-    for f in range(features.size):
-        features[f] = f
-        decrease[f] = 0.0
-    judged = not (rules.random_cut and rules.max_features == 1)
-    n_nodes, n_leaves, n_values = 1, 0, 0
-    height = push(stack, 0, 0, 0, sample.rows.size, 0, sample.held.size, 0, 0, -1)
-    while height > 0:
-        height -= 1
-        node, start, stop, held_start = stack[height, 0], stack[height, 1], stack[height, 2], stack[height, 3]
-        held_stop, depth, n_constant = stack[height, 4], stack[height, 5], stack[height, 6]
-        parent_feature = stack[height, 7]
-        rows, held = sample.rows[start:stop], sample.held[held_start:held_stop]
+def tree_by(search: Callable) -> Callable:
+    """Return the part that grows a tree whose cuts are searched so."""
 
-        weight, n_seen = _count_labels(rows, sample.weight, labels, n_labels, tally, seen)
-        purity, pure = 0.0, True
-        for k in range(n_seen):
-            t = flat_tally[seen[k]]
-            purity += t * t / weight
-            pure = pure and t == weight
-        if parent_feature >= 0:
-            decrease[parent_feature] += purity
-        out.size[node] = weight
+    @part
+    def grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
+        """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
+        work, cut, features, unusual, decrease, tally, seen, _, spare, stack = scratch
+        flat_tally = tally.reshape(tally.size)
+        for f in range(features.size):
+            features[f] = f
+            decrease[f] = 0.0
+        judged = not (rules.random_cut and rules.max_features == 1)
+        n_nodes, n_leaves, n_values = 1, 0, 0
+        height = push(stack, 0, 0, 0, sample.rows.size, 0, sample.held.size, 0, 0, -1)
+        while height > 0:
+            height -= 1
+            node, start, stop, held_start = stack[height, 0], stack[height, 1], stack[height, 2], stack[height, 3]
+            held_stop, depth, n_constant = stack[height, 4], stack[height, 5], stack[height, 6]
+            parent_feature = stack[height, 7]
+            rows, held = sample.rows[start:stop], sample.held[held_start:held_stop]
 
-        cut.score[0] = -np.inf
-        if not pure and depth < rules.max_depth and rows.size >= max(rules.min_split, 2 * rules.min_leaf):
-            shape = Shape(rows.size, 0, np.uint64(0), weight, 0.0)
-            if judged:
-                shape = open_node(rows, sample.weight, labels, weight, scratch, n_seen, rules.random_cut)
-            n_constant = _search(work, shape, bins, rows, features, unusual, n_constant, state, rules, cut)
+            weight, n_seen = _count_labels(rows, sample.weight, labels, n_labels, tally, seen)
+            purity, pure = 0.0, True
+            for k in range(n_seen):
+                t = flat_tally[seen[k]]
+                purity += t * t / weight
+                pure = pure and t == weight
+            if parent_feature >= 0:
+                decrease[parent_feature] += purity
+            out.size[node] = weight
 
-        if cut.score[0] > -np.inf:
-            feature, last_left, missing_left = cut.feature[0], cut.bin[0], cut.missing_left[0]
-            column = bins.codes[feature]
-            if not cut.saw_missing[0]:
-                missing_left = mostly_left(column, rows, last_left, sample.weight)
-            middle = start + partition(column, rows, last_left, missing_left, spare)
-            held_middle = held_start + partition(column, held, last_left, missing_left, spare)
-            decrease[feature] -= purity
-            out.feature[node], out.threshold[node] = feature, cut.threshold[0]
-            out.child[node], out.missing_left[node] = n_nodes, missing_left
-            below = depth + 1
-            height = push(stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature)
-            height = push(stack, height, n_nodes, start, middle, held_start, held_middle, below, n_constant, feature)
-            n_nodes += 2
-        else:
-            first_value = n_values
-            n_values = _write_leaf(out, node, n_leaves, n_values, seen, n_seen, tally, weight)
-            n_leaves += 1
-            for k in range(held.size):
-                row = held[k]
-                oos_votes[row] += 1
-                for j in range(first_value, n_values):
-                    oos_sum[row, out.leaf_label[j]] += out.leaf_value[j]
-        for k in range(n_seen):
-            flat_tally[seen[k]] = 0.0
-        flat_tally[flat_tally.size - 1] = 0.0
-    return n_nodes, n_leaves, n_values
+            cut.score[0] = -np.inf
+            if not pure and depth < rules.max_depth and rows.size >= max(rules.min_split, 2 * rules.min_leaf):
+                shape = Shape(rows.size, 0, np.uint64(0), weight, 0.0)
+                if judged:
+                    shape = open_node(rows, sample.weight, labels, weight, scratch, n_seen, rules.random_cut)
+                n_constant = search(work, shape, bins, rows, features, unusual, n_constant, state, rules, cut)
+
+            if cut.score[0] > -np.inf:
+                feature, last_left, missing_left = cut.feature[0], cut.bin[0], cut.missing_left[0]
+                column = bins.codes[feature]
+                if not cut.saw_missing[0]:
+                    missing_left = mostly_left(column, rows, last_left, sample.weight)
+                middle = start + partition(column, rows, last_left, missing_left, spare)
+                held_middle = held_start + partition(column, held, last_left, missing_left, spare)
+                decrease[feature] -= purity
+                out.feature[node], out.threshold[node] = feature, cut.threshold[0]
+                out.child[node], out.missing_left[node] = n_nodes, missing_left
+                below = depth + 1
+                height = push(
+                    stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature
+                )
+                height = push(
+                    stack, height, n_nodes, start, middle, held_start, held_middle, below, n_constant, feature
+                )
+                n_nodes += 2
+            else:
+                first_value = n_values
+                n_values = _write_leaf(out, node, n_leaves, n_values, seen, n_seen, tally, weight)
+                n_leaves += 1
+                for k in range(held.size):
+                    row = held[k]
+                    oos_votes[row] += 1
+                    for j in range(first_value, n_values):
+                        oos_sum[row, out.leaf_label[j]] += out.leaf_value[j]
+            for k in range(n_seen):
+                flat_tally[seen[k]] = 0.0
+            flat_tally[flat_tally.size - 1] = 0.0
+        return n_nodes, n_leaves, n_values
+
+    return grow_tree
 
 
 @part
@@ -363,7 +381,7 @@ def stack_height(asked, rules):
 def each_by(grow_tree: Callable) -> Callable:
     """Return the part that grows all trees of a block, each so."""
 
-    @maker
+    @section
     def grow_each(bins, labels, n_labels, rules, asked, work, tally, sums, trees):
         """Grow one tree per seed; return how many nodes, leaves and leaf values were written."""
         n_features, n = bins.codes.shape
@@ -409,17 +427,32 @@ def each_by(grow_tree: Callable) -> Callable:
     return grow_each
 
 
-_grow_each = each_by(_grow_tree)
 REST = (  # of a kernel's arguments after bins and labels
     "i8, u4[], f8[], u4[], u8[], i8, flag, i8, i8, i8, i8, flag, flag, out f8[,], out i4[], out f8[],"
     + ", ".join(f"out {dtype}[]" for dtype in _DTYPES)
 )
-
-
 BINS = "u1[,], i8[], f8[], f8[], u1[], u8[], u4[]"  # as in `Bins`
+_GROW = f"i8 i8 i8({BINS}, u8[], u4[], u1[,], {REST})"
 
 
-@kernel(f"i8 i8 i8({BINS}, u8[], u4[], u1[,], {REST})")
+def known_all_by(judge: Callable) -> Callable:
+    """Return the part that grows trees whose features are judged so, where all labels are known."""
+    grow_each = each_by(tree_by(search_by(judge)))
+
+    @section
+    def grow(bins, labels, n_labels, rules, asked, sums, trees):
+        n_bytes = labels.bits.shape[1]
+        work = make_work(bag_size(asked), labels.label.size, n_labels, n_bytes, rules.random_cut)
+        tally = np.zeros((n_labels // LANES + 1, LANES), np.float64)  # its last number counts the weight
+        return grow_each(bins, labels, n_labels, rules, asked, work, tally, sums, trees)
+
+    return grow
+
+
+_grow_best, _grow_random = known_all_by(judge_best_cut), known_all_by(judge_random_cut)
+
+
+@kernel(_GROW)
 def grow_trees(
     codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, y_start, y_label, y_bits, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
@@ -434,13 +467,29 @@ def grow_trees(
     probabilities; `out_of_bag`: so do rows that a tree did not draw. `oos_sum`, `oos_votes` (no rows: not wanted) and
     `importances`, each tree's normalised decrease of impurity, are added to.
     """
-    rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)
-    asked = Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag)
-    work = make_work(bag_size(asked), y_label.size, n_labels, y_bits.shape[1], random_cut)
-    tally = np.zeros((n_labels // LANES + 1, LANES), np.float64)  # its last number counts the weight
-    return _grow_each(
+    return _grow_best(
         Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual),
-        Labels(y_start, y_label, y_bits), n_labels, rules, asked, work, tally, Sums(oos_sum, oos_votes, importances),
+        Labels(y_start, y_label, y_bits), n_labels,
+        Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants),
+        Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag), Sums(oos_sum, oos_votes, importances),
+        Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
+              leaf_value),
+    )  # fmt: skip
+
+
+@kernel(_GROW)
+def grow_random_trees(
+    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, y_start, y_label, y_bits, n_labels,
+    train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
+    max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
+    tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
+):  # fmt: skip
+    """Do what `grow_trees` does with cuts that are drawn: kernels of their own can be compiled at once."""
+    return _grow_random(
+        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual),
+        Labels(y_start, y_label, y_bits), n_labels,
+        Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants),
+        Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag), Sums(oos_sum, oos_votes, importances),
         Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
               leaf_value),
     )  # fmt: skip

@@ -45,6 +45,15 @@ def load_columns(X, first, n, columns):
 
 
 @part
+def longest(start):
+    """Return the largest distance of neighbours: a loop, as `np.diff` takes two seconds to compile."""
+    most = 0
+    for i in range(start.size - 1):
+        most = max(most, start[i + 1] - start[i])
+    return most
+
+
+@part
 def _walk(nodes, root, node, columns, row):
     """Return the leaf, as an index within the tree, that one row reaches from a node."""
     at = np.uint64(root + node)
@@ -170,7 +179,7 @@ def sum_leaf_values(
     n_labels = out.shape[2]
     n_bytes = (n_labels + LANES - 1) // LANES
     # Leaf values are written out as lines of all labels where adding those is cheaper than a list; costs as measured.
-    most_leaves = np.max(np.diff(leaf_start))
+    most_leaves = longest(leaf_start)
     use_lines = out.shape[0] == 1 and n > 64 and 4 * n_bytes * (n + most_leaves) < (15 + 3 * labels_per_row) * n
     use_lines = use_lines and _AT_ONCE * n_bytes * most_leaves <= _LINE_ROOM
     lines = np.empty((_AT_ONCE * n_bytes * most_leaves if use_lines else 0, LANES), np.float32)
@@ -193,10 +202,9 @@ def sum_leaf_values(
         if use_lines:
             _add_lines(lines, in_hand, np.uint64(n_bytes), n, sums)
     if use_lines:
-        flat = sums.reshape(n, n_bytes * LANES)
         for i in range(n):
             for j in range(n_labels):
-                out[0, first + i, j] += flat[i, j]
+                out[0, first + i, j] += sums[i * n_bytes + j // LANES, j % LANES]
 
 
 @kernel("void(i8[,], i8[], i4[], i8[], out i8[])")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import click
 from click.shell_completion import get_completion_class
 
 import sylvan
+import sylvan.kernels.warmup
 from sylvan.app.cli.options import FILE, algorithm_name, command, complete_algorithm, force_option, result_options
 from sylvan.app.cli.steps import check_free
 from sylvan.app.cli.terminal import print_json, say, show, show_table
@@ -161,6 +163,30 @@ def demo(review: bool, no_browser: bool) -> None:
     command += [part for name, value in options.items() for part in (f"--{name}", str(value))]
     group = click.get_current_context().find_root().command
     group.main(command, "sylvan", standalone_mode=False)
+
+
+@command("""
+sylvan warmup
+""")
+@click.option("--jobs", "-j", type=click.IntRange(1), metavar="NUMBER", help="Processes at once. Default: all cores.")
+@result_options
+def warmup(**options: Any) -> None:
+    """Compile all kernels, which the first fit on a machine would do otherwise.
+
+    The code is stored beside the package or, where that cannot be written, in the user's cache folder; the variable
+    NUMBA_CACHE_DIR names another place. Run it when an image is built, as the user who will fit.
+    """
+    began = time.perf_counter()
+    made = sylvan.kernels.warmup.warm_up(n_processes=options["jobs"], bar=False if options["quiet"] else None)
+    kernels = sylvan.kernels.warmup.all_kernels()
+    stored = all(kernel.can_be_stored() for kernel in kernels)
+    if options["as_json"]:
+        print_json({"kernels": len(kernels), "compiled": made, "stored": stored})
+        return
+    took = f"; {made} were compiled in {time.perf_counter() - began:.0f} s" if made else ""
+    say(f"{len(kernels)} kernels are ready{took}.", options["quiet"])
+    if not stored:
+        say("They cannot be stored here: name a folder in NUMBA_CACHE_DIR.", options["quiet"])
 
 
 @command("""

@@ -29,6 +29,7 @@ _COMMANDS = {
     "datasets": ("sylvan.app.cli.listing", "List data sets, or write one to a file."),
     "demo": ("sylvan.app.cli.listing", "Hide half of the labels of a built-in set, and find them again."),
     "bench": ("sylvan.app.cli.bench", "Compare methods by a protocol; statistics and a report."),
+    "warmup": ("sylvan.app.cli.listing", "Compile what a first fit would, for images and clusters."),
     "completion": ("sylvan.app.cli.listing", "Print the lines that let your shell complete commands."),
 }
 _EXAMPLES = """
