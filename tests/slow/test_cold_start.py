@@ -76,6 +76,26 @@ def test_a_warmed_up_machine_compiles_nothing(tmp_path):
     assert again["compiled"] == 0
 
 
+HASHES = """
+import hashlib
+import sylvan
+from sylvan.datasets import load_digit_attributes
+X, Y = load_digit_attributes(return_X_y=True)
+said = sylvan.auto(effort="quick", n_jobs=1, random_state=0).fit(X[:400], Y[:400]).predict_proba(X)
+print(hashlib.sha256(said.tobytes()).hexdigest())
+"""
+
+
+def test_kernels_of_several_processes_are_those_of_one(tmp_path):
+    """Kernels that were compiled apart and are loaded together find their own parts."""
+    warm, alone = (os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / name)} for name in ("warm", "alone"))
+    one = "from sylvan.kernels.warmup import warm_up; warm_up(n_processes={}, bar=False)"
+    run_python("-c", one.format(4), environment=warm, seconds=240)
+    run_python("-c", one.format(1), environment=alone, seconds=240)
+    found = {run_python("-c", HASHES, environment=place, seconds=120) for place in (warm, warm, alone)}
+    assert len(found) == 1
+
+
 @pytest.fixture
 def read_only_copy(tmp_path):
     """Copy the package to where no cache can be written: even root cannot make a folder where a file is."""

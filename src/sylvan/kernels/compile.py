@@ -120,6 +120,20 @@ def part(function: Callable) -> Callable:
     return njit(**_PLAIN, **_INNER, **_OPTIONS)(function)
 
 
+def part_named(name: str) -> Callable[[Callable], Callable]:
+    """Compile a part that a factory makes, under a name of its own.
+
+    Stored kernels are linked by the names and types of their parts: of two parts that differ in a closure alone, one
+    would run for both, as soon as their kernels were compiled by different processes.
+    """
+
+    def compiled(function: Callable) -> Callable:
+        function.__qualname__ = function.__name__ = f"{function.__name__}_{name}"
+        return part(function)
+
+    return compiled
+
+
 def maker(function: Callable) -> Callable:
     """Compile a part of a kernel that allocates."""
     return njit(**_INNER, **_OPTIONS)(function)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sylvan.kernels.compile import kernel, part, section
+from sylvan.kernels.compile import kernel, part, part_named, section
 from sylvan.kernels.cuts import (
     MISSING,
     Bins,
@@ -271,10 +271,10 @@ def push(stack, height, node, start, stop, held_start, held_stop, depth, n_const
     return height + 1
 
 
-def tree_by(search: Callable) -> Callable:
+def tree_by(search: Callable, name: str) -> Callable:
     """Return the part that grows a tree whose cuts are searched so."""
 
-    @part
+    @part_named(name)
     def grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
         """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
         work, cut, features, unusual, decrease, tally, seen, _, spare, stack = scratch
@@ -435,9 +435,9 @@ BINS = "u1[,], i8[], f8[], f8[], u1[], u8[], u4[]"  # as in `Bins`
 _GROW = f"i8 i8 i8({BINS}, u8[], u4[], u1[,], {REST})"
 
 
-def known_all_by(judge: Callable) -> Callable:
+def known_all_by(judge: Callable, name: str) -> Callable:
     """Return the part that grows trees whose features are judged so, where all labels are known."""
-    grow_each = each_by(tree_by(search_by(judge)))
+    grow_each = each_by(tree_by(search_by(judge), name))
 
     @section
     def grow(bins, labels, n_labels, rules, asked, sums, trees):
@@ -449,7 +449,7 @@ def known_all_by(judge: Callable) -> Callable:
     return grow
 
 
-_grow_best, _grow_random = known_all_by(judge_best_cut), known_all_by(judge_random_cut)
+_grow_best, _grow_random = known_all_by(judge_best_cut, "best"), known_all_by(judge_random_cut, "random")
 
 
 @kernel(_GROW)
