@@ -186,7 +186,9 @@ def method(name, data, jobs):
     import sylvan
 
     options = dict(option.split("=") for option in options)
-    options = {key: json.loads(value) if value[0] in "0123456789[tf" else value for key, value in options.items()}
+    options = {
+        key: value if value in ("quick", "normal", "thorough") else json.loads(value) for key, value in options.items()
+    }
     return sylvan.auto(**options, n_jobs=jobs, random_state=0, **({"frequency": 1} if data == "go" else {}))
 
 

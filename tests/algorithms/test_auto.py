@@ -58,6 +58,7 @@ def test_parts():
 @pytest.mark.parametrize(
     ("n_rows", "options", "trees", "draws", "leaves"),
     [
+        (1, {"effort": "quick"}, 150, 0.5, [3, 5]),
         (100, {}, 300, None, [3, 5]),
         (1000, {}, 300, None, [3, 5]),
         (3000, {}, 193, None, [3, 5]),
@@ -77,14 +78,31 @@ def test_forests_fit_the_rows(n_rows, options, trees, draws, leaves):
     assert [type(forest) for forest in forests] == [RandomForest, ExtraTrees]
     assert [forest.min_samples_leaf for forest in forests] == leaves
     for forest in forests:
-        assert (forest.n_trees, forest.max_samples, forest.bootstrap) == (trees, draws, True)
+        assert (forest.n_trees, forest.bootstrap) == (trees, True)
+        assert forest.max_samples == (None if draws is None else pytest.approx(draws / n_rows, abs=0.5 / n_rows))
         assert isinstance(forest.out_of_sample, OutOfBag)
+
+
+@pytest.mark.parametrize(("n_groups", "folds", "trees"), [(2, 2, 150), (3, 3, 100), (400, 5, 60)])
+def test_few_groups_have_few_folds(n_groups, folds, trees):
+    for forest in SizedForests().for_rows(1000, n_groups):
+        assert (forest.out_of_sample.n_splits, forest.n_trees) == (folds, trees)
+
+
+@pytest.mark.filterwarnings("error:.*have no out-of-bag vote")
+def test_rows_without_weight_do_not_count_towards_the_size():
+    rng = np.random.default_rng(0)
+    many, labels = rng.normal(size=(6000, 3)), rng.integers(0, 2, size=(6000, 2))
+    weight = np.zeros(6000)
+    weight[:60] = 1.0
+    model = auto(max_layers=1, random_state=0).fit(many, labels, sample_weight=weight)
+    assert [(forest.n_trees, forest.max_samples) for forest in model.layers_[0].forests] == [(300, None)] * 2
 
 
 def test_a_fit_has_the_forests_of_its_rows():
     model = auto(max_layers=1, effort="quick", random_state=0).fit(X, Y)
     assert [forest.n_trees for forest in model.layers_[0].forests] == [150, 150]
-    assert [forest.max_samples for forest in model.layers_[0].forests] == [round(len(X) / 2)] * 2
+    assert [forest.max_samples for forest in model.layers_[0].forests] == [0.5, 0.5]
     assert isinstance(model.forests, SizedForests)  # the parameter stays
 
 
@@ -112,6 +130,14 @@ def test_leaves(leaves, expected):
 def test_leaves_that_cannot_be(leaves):
     with pytest.raises((ValueError, TypeError), match="min_samples_leaf"):
         small(min_samples_leaf=leaves).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_trees": 0}, {"n_trees": 2.5}, {"min_samples_leaf": 0}, {"min_samples_leaf": (3, -1)}]
+)
+def test_sizes_are_checked_before_there_are_rows(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        auto(**options)
 
 
 @pytest.mark.parametrize("effort", ["fast", None, 1])

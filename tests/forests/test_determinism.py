@@ -149,3 +149,16 @@ def test_fit_leaves_inputs_and_settings_alone(data):
     np.testing.assert_array_equal(Y, data[1])
     np.testing.assert_array_equal(weights, before)
     assert repr(forest) == settings
+
+
+@pytest.mark.parametrize("forest", [RandomForest, ExtraTrees])
+def test_rows_of_weight_0_change_nothing_where_features_are_mostly_one_value(forest):
+    """Neither the lists of unusual values, nor when a node looks there, know of rows that do not count."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((400, 300)) < np.repeat([0.03, 0.3], 200)[:, None]).astype(float)
+    Y = (X[:, :3] + X[:, 3:6] > 0).astype(int)
+    Y[:, 0] ^= rng.random(400) < 0.3
+    weight = np.repeat([1.0, 0.0], 200)
+    whole = forest(8, bootstrap=False, random_state=0).fit(X, Y, sample_weight=weight)
+    alone = forest(8, bootstrap=False, random_state=0).fit(X[:200], Y[:200])
+    np.testing.assert_array_equal(whole.predict_proba(X), alone.predict_proba(X))

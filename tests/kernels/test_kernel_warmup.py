@@ -1,6 +1,9 @@
 """Compiling kernels before they are needed: all of them, each once, by whoever has least to do."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,11 +40,15 @@ class Made:
 class Helper:
     """A process that is never started."""
 
+    works = True
+
     def __init__(self, kernels):
         self.kernels, self.waited, self.killed = kernels, False, False
 
     def wait(self):
         self.waited = True
+        for kernel in self.kernels if self.works else ():
+            kernel.ready = True
 
     def kill(self):
         self.killed = True
@@ -95,6 +102,36 @@ def test_alone(helpers, n_processes, stays):
     assert warm_up(kernels, n_processes=n_processes, bar=False) == 2
     assert not helpers
     assert [kernel.loads for kernel in kernels] == [1, 1]
+
+
+def test_what_a_helper_leaves_undone_is_done_here(helpers, monkeypatch):
+    monkeypatch.setattr(Helper, "works", False)
+    kernels = [Made("grow_trees"), Made("grow_random_trees")]
+    assert warm_up(kernels, n_processes=2, bar=False) == 2
+    assert [kernel.loads for kernel in kernels] == [1, 1]
+
+
+@pytest.mark.parametrize("executable", [None, "", "no/such/python"])
+def test_no_helper_can_be_started(monkeypatch, executable):
+    monkeypatch.setattr("sys.executable", executable)
+    kernels = [Made("grow_trees"), Made("grow_random_trees")]
+    assert warm_up(kernels, n_processes=2, bar=False) == 2
+    assert [kernel.loads for kernel in kernels] == [1, 1]
+
+
+def test_nowhere_to_draw_a_bar(monkeypatch, helpers):
+    monkeypatch.setattr("sys.stderr", None)
+    assert warm_up([Made("grow_trees")], n_processes=1) == 1
+
+
+def test_stored_kernels_are_of_this_processor():
+    """A store that was filled on another machine, or by another version, is not taken for ready."""
+    code = "from sylvan.kernels.compile import _SOURCES; print(_SOURCES)"
+    found = set()
+    for name in ("", "generic"):
+        environment = dict(os.environ) | ({"NUMBA_CPU_NAME": name} if name else {})
+        found.add(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
+    assert len(found) == 2
 
 
 def test_helpers_end_with_an_interrupt(helpers, monkeypatch):

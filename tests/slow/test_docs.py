@@ -261,7 +261,7 @@ def test_figures_are_those_of_the_results():
     for measure, name in {"micro auroc": "auroc (ranking)", "micro mcc": "mcc (labels)"}.items():
         means = table_after(results["A"], "\n## means over data sets", f"{measure} (")
         assert {method: float(cells[name]) for method, cells in weak.items()} == pytest.approx(
-            {method: float(cells["ilr 0.5"]) for method, cells in means.items()}, abs=0.01
+            {name: float(cells["ilr 0.5"]) for name, cells in means.items() if "(published)" not in name}, abs=0.01
         )
     ranks = ranks_of_kept(["C", "C-new"], ["mldf", "imldf", "rf_pct"])
     for method, cells in table_after(quoted, "\n## predicting from complete labels").items():

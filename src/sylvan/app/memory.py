@@ -4,7 +4,6 @@ import os
 import tracemalloc
 import warnings
 from contextlib import suppress
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ def estimate_fit_memory(model: Any, X: Any, Y: Any) -> int:
         n_layers = _n_layers(model)
         middle = n_layers // 2 + 1
         forests = forests_for(model.forests, n)
-        forests = [_with_share(forest, n) for forest in (forests(middle) if callable(forests) else forests)]
+        forests = forests(middle) if callable(forests) else forests
         trees = sum(map(_n_trees, forests)) / len(forests)
         model = clone(model).set_params(forests=forests)
         _trial(model, X, Y, _ROWS[0], 1, 1)  # what is loaded once is not counted
@@ -110,12 +109,6 @@ def _n_layers(model: Any) -> int:
 
 def _n_trees(forest: Any) -> int:
     return next((value for name, value in forest.get_params().items() if name.endswith("n_trees")), 1)
-
-
-def _with_share(forest: Any, n: int) -> Any:
-    """Return the forest with draws that are a share of the rows, however many there are."""
-    forest, draws = clone(forest), getattr(forest, "max_samples", None)
-    return forest.set_params(max_samples=draws / n) if isinstance(draws, Integral) else forest
 
 
 def _with_trees(forest: Any, trees: int) -> Any:

@@ -19,7 +19,7 @@ from sylvan._validation import warn_suspicious_features as warn_of_features
 from sylvan.cascade.consistency import FITTED, check_cascade
 from sylvan.cascade.contracts import MAX_SEED, flatters
 from sylvan.cascade.growth import Stage, count_missing, grow, kept_apart, kept_layers, make_decider, make_findings
-from sylvan.cascade.plan import Plan, begin_labels, make_plan, open_checkpoints, row_weights, scan_rows
+from sylvan.cascade.plan import Plan, begin_labels, make_plan, open_checkpoints, row_weights, scan_rows, size_forests
 from sylvan.cascade.predictor import CascadePredictor
 from sylvan.cascade.progress import CallbackSupportMixin, Progress, with_callbacks
 from sylvan.exceptions import NothingImputedWarning
@@ -253,13 +253,15 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         """Grow the cascade and keep it; put the training rows' representation in each layer into `seen`, if given."""
         labels = weak.targets.form.label_names
         try:
-            plan = make_plan(self, weak.targets, groups is not None)
+            plan = make_plan(self, weak.targets.form)
             seeds = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers).tolist()
             check_same_order(X, weak.targets.index)
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets.n_rows)
             weights = row_weights(sample_weight, self.class_weight, weak)
             groups = check_groups(groups, X.shape[0])
+            used = np.ones(X.shape[0], bool) if weights is None else weights > 0
+            plan = size_forests(plan, self, used, groups)
             data = [X, weak.recorded, weak.candidates, weights, groups, list(map(str, labels))]
             data += [] if weak.decided is None else [weak.decided]
             data += ["leaves out"] if weak.leaves_out else []

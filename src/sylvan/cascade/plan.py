@@ -52,15 +52,31 @@ NO_FREQUENCY = (
 )
 
 
-def forests_for(forests: Any, n_rows: int, grouped: bool = False) -> Any:
-    """Return the forests of a cascade, as a list or function of the layer's number, for so many rows."""
-    return forests.for_rows(n_rows, grouped) if hasattr(forests, "for_rows") else forests
+def forests_for(forests: Any, n_rows: int, n_groups: int | None = None) -> Any:
+    """Return the forests of a cascade, as a list or function of the layer's number, for so many rows in groups."""
+    return forests.for_rows(n_rows, n_groups) if hasattr(forests, "for_rows") else forests
 
 
-def make_plan(settings: Any, targets: Any, grouped: bool = False) -> Plan:
-    """Check the parameters of a cascade (`settings`) for these targets, and put its parts together."""
-    form = targets.form
-    forests = partial(_forests_of, forests_for(settings.forests, targets.n_rows, grouped), settings.crossover)
+def size_forests(plan: Plan, settings: Any, used: np.ndarray, groups: np.ndarray | None) -> Plan:
+    """Return the plan with forests as large as the rows that are `used` ask for, if they depend on them."""
+    if not hasattr(settings.forests, "for_rows"):
+        return plan
+    n_groups = None if groups is None else len(np.unique(groups[used]))
+    forests = forests_for(settings.forests, int(np.count_nonzero(used)), n_groups)
+    return replace(plan, forests=partial(_forests_of, forests, settings.crossover))
+
+
+def first_forests(model: Any) -> list[Any]:
+    """Return the forests of a cascade's first layer: as they were fitted, if they were, or as they would be."""
+    fitted = getattr(model, "layers_", None)
+    if fitted and fitted[0].forests:
+        return list(fitted[0].forests)
+    return list(model.forests(1) if callable(model.forests) else model.forests)
+
+
+def make_plan(settings: Any, form: TargetForm) -> Plan:
+    """Check the parameters of a cascade (`settings`) for targets of this form, and put its parts together."""
+    forests = partial(_forests_of, settings.forests, settings.crossover)
     forests(1)
     check_integer("verbose", int(settings.verbose) if isinstance(settings.verbose, bool) else settings.verbose, 0)
     _check_threshold(settings.decision_threshold, settings.calibrate)

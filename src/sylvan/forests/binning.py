@@ -13,6 +13,7 @@ from sylvan.kernels.cuts import MISSING
 
 MAX_BINS = 255  # code 255 is kept for missing values
 _UNUSUAL = 1 / 8  # most rows that may have another value than the others, for a feature that has mostly one
+_PATIENCE = 8  # vain tries before a node lists what varies in it, beside as many as a row has unusual values
 _SAMPLE = 200_000  # rows that decide on the bins; quantiles of more rows would hardly differ
 _BLOCK_BYTES = 1 << 26
 
@@ -31,6 +32,7 @@ class BinnedMatrix:
     start : (n_features + 1,) where the bins of each feature start in `low` and `high`
     low, high : smallest and largest value in each bin
     feature_names : names of the columns, or None
+    used : (n_rows,) bool, rows that decided on the bins; None for all
 
     Examples
     --------
@@ -46,12 +48,12 @@ class BinnedMatrix:
 
     def __init__(
         self, codes: np.ndarray, start: np.ndarray, low: np.ndarray, high: np.ndarray,
-        feature_names: np.ndarray | None = None, *, check: bool = True,
+        feature_names: np.ndarray | None = None, *, used: np.ndarray | None = None, check: bool = True,
     ) -> None:  # fmt: skip
         if check:
             _check_bins(codes, start, low, high)
         self.codes, self.start, self.low, self.high = codes, start, low, high
-        self.feature_names = feature_names
+        self.feature_names, self.used = feature_names, used
         for values in (codes, start, low, high):
             values.flags.writeable = False  # kernels rely on what was checked
 
@@ -99,6 +101,7 @@ class BinnedMatrix:
         start = np.concatenate([[0]] + [end + part.start[1:] for end, part in zip(ends, parts)])
         codes, low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("codes", "low", "high"))
         whole = cls(codes, start, low, high, np.concatenate(names) if len(names) == len(parts) else None, check=False)
+        whole.used = parts[0].used
         whole.unusual = _join_unusual([part.unusual for part in parts])
         return whole
 
@@ -109,20 +112,27 @@ class BinnedMatrix:
         (n_features,), where the lists of rows start (n_rows + 1,), and features; empty lists if there is none.
         """
         usual, mostly_one = np.empty((2, len(self.codes)), np.uint8)
-        n = self.codes.shape[1]
-        find_usual(self.codes, int(_UNUSUAL * n), usual, mostly_one)
+        codes = self.codes if self.used is None else np.ascontiguousarray(self.codes[:, self.used])
+        n = codes.shape[1]
+        find_usual(codes, int(_UNUSUAL * n), usual, mostly_one)
         start = np.zeros(n + 1, np.uint64)
         if mostly_one.any():
-            list_unusual(self.codes, usual, mostly_one, start, np.empty(0, np.uint32))
+            list_unusual(codes, usual, mostly_one, start, np.empty(0, np.uint32))
         feature = np.empty(int(start[-1]), np.uint32)
         if len(feature):
-            list_unusual(self.codes, usual, mostly_one, start, feature)
+            list_unusual(codes, usual, mostly_one, start, feature)
+        if self.used is not None:  # no tree draws the others
+            sizes = np.zeros(len(self.used), np.uint64)
+            sizes[self.used] = np.diff(start)
+            start = np.concatenate([start[:1], np.cumsum(sizes, dtype=np.uint64)])
         return mostly_one, start, feature
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[Any, ...]:
         """What kernels that grow trees ask for."""
-        return self.codes, self.start, self.low, self.high, *self.unusual
+        n_used = self.codes.shape[1] if self.used is None else np.count_nonzero(self.used)
+        patience = len(self.unusual[2]) // max(1, n_used) + _PATIENCE
+        return self.codes, self.start, self.low, self.high, *self.unusual, patience
 
     def __repr__(self) -> str:
         n, d = self.shape
@@ -179,7 +189,8 @@ def bin_matrix(
         lows.append(low[: start[-1]].copy())
         highs.append(high[: start[-1]].copy())
     bins = (np.concatenate(starts), np.concatenate(lows), np.concatenate(highs))
-    return BinnedMatrix(codes, *bins, feature_names, check=False)
+    some = None if used is None or used.all() else used
+    return BinnedMatrix(codes, *bins, feature_names, used=some, check=False)
 
 
 def _sample_rows(n: int, used: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray]:

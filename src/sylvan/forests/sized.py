@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_choice, check_integer
+from sylvan._validation import check_choice, check_integer, check_share
 from sylvan.forests.forest import ExtraTrees, RandomForest
 from sylvan.forests.out_of_sample import KFold, OutOfBag
 from sylvan.io import stored
@@ -13,7 +13,8 @@ _EFFORTS = {"quick": (0.5, 0.5), "normal": (1.0, 1.0), "thorough": (2.0, 2.0)}  
 _TREES, _FEWEST_TREES, _SMALL_ROWS = 300, 160, 1000
 _DRAWS = 4000  # rows that each tree draws; of more rows, as many as a power of them asks for
 _FINE_LEAVES = 3000  # rows from which the leaves of extra trees are as fine as those of the random forest
-_FOLDS = 5
+_FOLDS = 5  # of groups, at most
+_KINDS = (RandomForest, ExtraTrees)
 
 
 @stored("SizedForests")
@@ -38,8 +39,8 @@ class SizedForests(BaseEstimator):
     >>> from sylvan.forests import SizedForests
     >>> for n_rows in (1000, 10_000, 1_000_000):
     ...     forest = SizedForests().for_rows(n_rows)[0]
-    ...     print(forest.n_trees, forest.max_samples)
-    300 None
+    ...     print(forest.n_trees, round(n_rows * (forest.max_samples or 1.0)))
+    300 1000
     160 6041
     160 47983
     """
@@ -47,24 +48,26 @@ class SizedForests(BaseEstimator):
     def __init__(self, n_trees: int | None = None, min_samples_leaf: Any = None, effort: str = "normal") -> None:
         self.n_trees, self.min_samples_leaf, self.effort = n_trees, min_samples_leaf, effort
 
-    def for_rows(self, n_rows: int, grouped: bool = False) -> list[Any]:
-        """Return the forests of each layer for so many rows."""
+    def for_rows(self, n_rows: int, n_groups: int | None = None) -> list[Any]:
+        """Return the forests of each layer for so many rows, which may be in groups."""
         check_choice("effort", self.effort, tuple(_EFFORTS))
         more_trees, more_draws = _EFFORTS[self.effort]
         n_trees = self.n_trees
         if n_trees is None:
             n_trees = round(more_trees * max(_FEWEST_TREES, _TREES * min(1.0, (_SMALL_ROWS / n_rows) ** 0.4)))
-        n_draws = round(min(1.0, more_draws) * n_rows)
-        n_draws = min(n_draws, round(more_draws * _DRAWS * max(1.0, n_rows / _DRAWS) ** 0.45))
-        settings: dict[str, Any] = {"bootstrap": True, "max_samples": n_draws if n_draws < n_rows else None}
+        check_integer("n_trees", n_trees, 1)
+        # A share, as folds and rows without weight leave fewer rows than there are.
+        share = min(1.0, more_draws, more_draws * min(1.0, (_DRAWS / n_rows) ** 0.55))
+        settings: dict[str, Any] = {"bootstrap": True, "max_samples": share if share < 1.0 else None}
         settings["out_of_sample"] = OutOfBag()
-        if grouped:
-            n_trees = -(-check_integer("n_trees", n_trees, 1) // _FOLDS)
-            settings["out_of_sample"] = KFold(_FOLDS)
-        return [
-            kind(n_trees, min_samples_leaf=leaf, **settings)
-            for kind, leaf in zip((RandomForest, ExtraTrees), self._leaves(n_rows), strict=True)
-        ]
+        if n_groups is not None:
+            n_folds = max(2, min(_FOLDS, n_groups))
+            n_trees = -(-n_trees // n_folds)
+            settings["out_of_sample"] = KFold(n_folds)
+        leaves = self._leaves(n_rows)
+        for leaf in leaves:
+            check_share("min_samples_leaf", leaf, n_rows, 1)
+        return [kind(n_trees, min_samples_leaf=leaf, **settings) for kind, leaf in zip(_KINDS, leaves, strict=True)]
 
     def __call__(self, number: int) -> list[Any]:
         """Return the forests of a layer if nobody knows how many rows there are."""

@@ -156,8 +156,8 @@ def _grow_block(
 
     `data` are bins and labels: the start and list of positive ones, and bits, or the start and list of unknown ones.
     """
-    unknown = len(data) > 10
-    starts, grow_trees = [7, 9] if unknown else [7], _growing(rules.random_cut, unknown)
+    unknown = len(data) > 11
+    starts, grow_trees = [8, 10] if unknown else [8], _growing(rules.random_cut, unknown)
     d, n = data[0].shape
     n_asked = n if out_of_bag or len(held) else 0
     oos_sum, oos_votes, importances = np.zeros((n_asked, n_labels)), np.zeros(n_asked, np.int32), np.zeros(d)

@@ -7,6 +7,7 @@ references are counted in inner loops; elements are copied in loops, as slice as
 """
 
 import re
+import sys
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -14,6 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from llvmlite.binding import get_host_cpu_name
+from numba import __version__ as numba_version
 from numba import config, njit, types
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
@@ -23,7 +26,10 @@ _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 # Numba compiles anew when the kernel's own file changes, but kernels contain parts from other files.
 _FILES = sorted(Path(__file__).parent.glob("*.py"))
-_SOURCES = sha256(b"".join(path.read_bytes() for path in _FILES)).hexdigest()[:8]
+# What is stored is for this processor and these versions, so that its name says whether it is of use.
+_CPU = (get_host_cpu_name(), vars(config)["CPU_NAME"], vars(config)["CPU_FEATURES"])
+_HERE = repr((sys.version_info[:2], numba_version, _CPU)).encode()
+_SOURCES = sha256(b"".join([_HERE, *(path.read_bytes() for path in _FILES)])).hexdigest()[:8]
 
 _NUMBERS: dict[str, Any] = {
     "u1": types.uint8, "u2": types.uint16, "u4": types.uint32, "u8": types.uint64, "i4": types.int32, "i8": types.int64,
@@ -88,7 +94,7 @@ class Kernel:
     def _folder(self) -> str | None:
         try:
             return njit(cache=True, **_OPTIONS)(self.function).stats.cache_path
-        except RuntimeError:  # there is no place for it
+        except (RuntimeError, AttributeError):  # there is no place for it, or nothing is compiled
             return None
 
     def load(self) -> Callable:

@@ -25,11 +25,11 @@ NONE = np.uint32(0xFFFFFFFF)  # "no row", "no label"
 _ONE = np.uint64(1)
 _1, _0 = np.float32(1.0), np.float32(0.0)
 
-Bins = namedtuple("Bins", "codes start low high mostly_one unusual_start unusual")
+Bins = namedtuple("Bins", "codes start low high mostly_one unusual_start unusual patience")
 """Binned features: `codes` (d, n); the values in bin b of feature f lie in [low, high][start[f] + b].
 
 `mostly_one` marks features that have one value in nearly all rows; `unusual` lists, from each row's `unusual_start` on,
-those of them of which the row has another value.
+those of them of which the row has another value. A node looks there after `patience` vain tries.
 """
 
 Labels = namedtuple("Labels", "start label bits")

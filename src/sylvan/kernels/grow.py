@@ -176,7 +176,7 @@ def search_by(judge: Callable) -> Callable:
         """
         found, drawn_known, n_useful, n_drawn = 0, 0, 0, 0
         end = features.size
-        patience = bins.unusual.size // bins.codes.shape[1] + 8  # tries cost as much as the pass that tells
+        patience = bins.patience  # tries cost as much as the pass that tells
         while end > n_constant + found:
             if rules.count_constants:
                 if n_drawn >= rules.max_features and n_useful > 0:
@@ -431,7 +431,7 @@ REST = (  # of a kernel's arguments after bins and labels
     "i8, u4[], f8[], u4[], u8[], i8, flag, i8, i8, i8, i8, flag, flag, out f8[,], out i4[], out f8[],"
     + ", ".join(f"out {dtype}[]" for dtype in _DTYPES)
 )
-BINS = "u1[,], i8[], f8[], f8[], u1[], u8[], u4[]"  # as in `Bins`
+BINS = "u1[,], i8[], f8[], f8[], u1[], u8[], u4[], i8"  # as in `Bins`
 _GROW = f"i8 i8 i8({BINS}, u8[], u4[], u1[,], {REST})"
 
 
@@ -454,7 +454,8 @@ _grow_best, _grow_random = known_all_by(judge_best_cut, "best"), known_all_by(ju
 
 @kernel(_GROW)
 def grow_trees(
-    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, y_start, y_label, y_bits, n_labels,
+    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience,
+    y_start, y_label, y_bits, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
     tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
@@ -468,7 +469,7 @@ def grow_trees(
     `importances`, each tree's normalised decrease of impurity, are added to.
     """
     return _grow_best(
-        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual),
+        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience),
         Labels(y_start, y_label, y_bits), n_labels,
         Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants),
         Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag), Sums(oos_sum, oos_votes, importances),
@@ -479,14 +480,15 @@ def grow_trees(
 
 @kernel(_GROW)
 def grow_random_trees(
-    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, y_start, y_label, y_bits, n_labels,
+    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience,
+    y_start, y_label, y_bits, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
     tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
 ):  # fmt: skip
     """Do what `grow_trees` does with cuts that are drawn: kernels of their own can be compiled at once."""
     return _grow_random(
-        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual),
+        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience),
         Labels(y_start, y_label, y_bits), n_labels,
         Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants),
         Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag), Sums(oos_sum, oos_votes, importances),

@@ -301,7 +301,7 @@ _grow_each = each_by(_grow_tree)
 
 @kernel(f"i8 i8 i8({BINS}, u8[], u4[], u8[], u4[], {REST})")
 def grow_known_trees(
-    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual,
+    codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience,
     y_start, y_label, unknown_start, unknown_label, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
@@ -313,7 +313,7 @@ def grow_known_trees(
     n_cells = y_label.size + unknown_label.size
     work = _make_work(bag_size(asked), n_cells, n_labels, stack_height(asked, rules))
     return _grow_each(
-        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual),
+        Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience),
         KnownLabels(y_start, y_label, unknown_start, unknown_label), n_labels, rules,
         asked, work, np.empty((n_labels, 2)), Sums(oos_sum, oos_votes, importances),
         Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,

@@ -6,14 +6,13 @@ said.
 """
 
 import logging
-import os
 import pkgutil
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 
 from joblib import cpu_count
@@ -58,13 +57,20 @@ def warm_up(kernels: Iterable[Kernel] | None = None, *, n_processes: int | None 
             return 0
         shares = _share_out(cold, n_processes or cpu_count())
         logging.getLogger("sylvan").info("Sylvan compiles %d kernels, once on this machine.", len(cold))
-        began, helpers = time.perf_counter(), [_start(share) for share in shares[1:]]
+        began = time.perf_counter()
+        helpers: list[subprocess.Popen] = []
         try:
-            with _bar(cold, sys.stderr.isatty() if bar is None else bar):
+            for share in shares[1:]:
+                with suppress(OSError, TypeError, ValueError):  # then its kernels are compiled here
+                    helpers.append(_start(share))
+            with _bar(cold, hasattr(sys.stderr, "isatty") and sys.stderr.isatty() if bar is None else bar):
                 for kernel in shares[0]:
                     kernel.load()
                 for helper in helpers:
                     helper.wait()
+                for kernel in cold:
+                    if not kernel.is_ready():  # its helper failed
+                        kernel.load()
         finally:
             for helper in helpers:
                 helper.kill()
@@ -79,7 +85,8 @@ def _seconds(kernel: Kernel) -> float:
 def _share_out(kernels: list[Kernel], n: int) -> list[list[Kernel]]:
     """Give each kernel to whoever has least to do; the first share, which is this process's, has the longest one."""
     shares = [kernels[:1]]
-    if not kernels[0].can_be_stored():  # others would compile for themselves alone
+    alone = getattr(sys, "frozen", False) or not sys.executable  # this may be no Python that runs code
+    if alone or not kernels[0].can_be_stored():  # others would compile for themselves alone
         return [kernels]
     for kernel in kernels[1:]:
         work = [sum(map(_seconds, share)) for share in shares]
@@ -93,12 +100,12 @@ def _share_out(kernels: list[Kernel], n: int) -> list[list[Kernel]]:
 def _start(kernels: list[Kernel]) -> subprocess.Popen:
     """Compile kernels in a process of its own."""
     names = ", ".join(repr((kernel.__module__, kernel.__name__)) for kernel in kernels)
-    code = f"from importlib import import_module\nfor m, n in [{names}]: getattr(import_module(m), n).load()"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    nothing, command = subprocess.DEVNULL, [sys.executable, "-c", code]
-    return subprocess.Popen(
-        command, env=environment, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+    code = (
+        f"import sys; sys.path[:] = {sys.path!r}\nfrom importlib import import_module\n"
+        f"for m, n in [{names}]: getattr(import_module(m), n).load()"
     )
+    nothing, command = subprocess.DEVNULL, [sys.executable, "-I", "-c", code]  # isolated: no module of this folder
+    return subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import click
 from click.shell_completion import get_completion_class
 
 import sylvan
-import sylvan.kernels.warmup
 from sylvan.app.cli.options import FILE, algorithm_name, command, complete_algorithm, force_option, result_options
 from sylvan.app.cli.steps import check_free
 from sylvan.app.cli.terminal import print_json, say, show, show_table
@@ -21,7 +20,9 @@ _SHORT = {"RandomForest": "RF", "ExtraTrees": "ET", "CompletelyRandomForest": "r
 
 def parts_in_words(model: Any) -> dict[str, str]:
     """Return the choices that make a deep forest, in words: trees of each forest in brackets."""
-    forests = model.forests(1) if callable(model.forests) else model.forests
+    from sylvan.cascade.plan import first_forests  # noqa: PLC0415 (heavy)
+
+    forests = first_forests(model)
     by_kind: dict[str, int] = {}
     for forest in forests:
         name = f"{_short(forest)} ({getattr(forest, 'n_trees', '?')})"
@@ -176,9 +177,11 @@ def warmup(**options: Any) -> None:
     The code is stored beside the package or, where that cannot be written, in the user's cache folder; the variable
     NUMBA_CACHE_DIR names another place. Run it when an image is built, as the user who will fit.
     """
+    from sylvan.kernels.warmup import all_kernels, warm_up  # noqa: PLC0415 (heavy)
+
     began = time.perf_counter()
-    made = sylvan.kernels.warmup.warm_up(n_processes=options["jobs"], bar=False if options["quiet"] else None)
-    kernels = sylvan.kernels.warmup.all_kernels()
+    made = warm_up(n_processes=options["jobs"], bar=False if options["quiet"] else None)
+    kernels = all_kernels()
     stored = all(kernel.can_be_stored() for kernel in kernels)
     if options["as_json"]:
         print_json({"kernels": len(kernels), "compiled": made, "stored": stored})

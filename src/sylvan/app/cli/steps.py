@@ -87,6 +87,8 @@ def make_model(options: dict[str, Any]) -> Any:
     given: dict[str, Any] = {"random_state": options["seed"], "n_jobs": options["jobs"]}
     sizes = {"n_trees": options["trees"], "max_layers": options["layers"], "effort": options["effort"]}
     given |= {key: size for key, size in sizes.items() if size}
+    if options["effort"] and name != "auto":
+        raise click.UsageError(f"--effort is of auto; {name} has --trees and --layers.")
     if options["threshold"]:
         given["decision_threshold"] = _value(options["threshold"])
     given |= {"zeros": options["zeros"]} if options["zeros"] else {}

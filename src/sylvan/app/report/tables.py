@@ -11,6 +11,7 @@ import sklearn
 import sylvan
 from sylvan._messages import many
 from sylvan.app.report.facts import FEW, Findings, Given, count_features, unknown_cells
+from sylvan.cascade.plan import first_forests
 from sylvan.measures import measure_name
 from sylvan.pages.page import Cell, Page, Table, number
 from sylvan.pages.words import brief, direction, fixed, percent, rows_of
@@ -166,7 +167,7 @@ def describe_making(page: Page, found: Findings, given: Given) -> dict[str, Any]
     versions = [f"Python {platform.python_version()}", *(f"{name} {it.__version__}" for name, it in modules.items())]
     parameters = [[k, Cell(_one_line(v), "code")] for k, v in model.get_params(deep=False).items() if k != "callbacks"]
     return {
-        "forests": model.forests(1) if callable(model.forests) else model.forests,
+        "forests": first_forests(model),
         "code": _one_line,
         "facts": [(brief(name), _value(value)) for name, value in (given.facts or {}).items()],
         "versions": versions,
