@@ -6,6 +6,7 @@ said.
 """
 
 import logging
+import os
 import pkgutil
 import subprocess
 import sys
@@ -14,8 +15,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-
-from joblib import cpu_count
 
 import sylvan.kernels
 from sylvan.kernels.compile import Kernel
@@ -55,7 +54,7 @@ def warm_up(kernels: Iterable[Kernel] | None = None, *, n_processes: int | None 
             return 0  # a fit may as well compile it when it comes to it
         if not cold:
             return 0
-        shares = _share_out(cold, n_processes or cpu_count())
+        shares = _share_out(cold, n_processes or _n_cores())
         logging.getLogger("sylvan").info("Sylvan compiles %d kernels, once on this machine.", len(cold))
         began = time.perf_counter()
         helpers: list[subprocess.Popen] = []
@@ -76,6 +75,10 @@ def warm_up(kernels: Iterable[Kernel] | None = None, *, n_processes: int | None 
                 helper.kill()
         logging.getLogger("sylvan").info("Compiled in %.0f s.", time.perf_counter() - began)
     return len(cold)
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _seconds(kernel: Kernel) -> float:
