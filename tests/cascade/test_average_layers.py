@@ -194,7 +194,7 @@ def test_importances_are_the_mean_of_the_layers(augment):
 
 
 def test_a_row_alone_is_judged_as_among_others():
-    model = auto(5, max_layers=3, n_folds=2, random_state=0).fit(X, Y)
+    model = auto(30, max_layers=3, random_state=0).fit(X, Y)
     everyone = model.predict_proba(X_NEW)
     assert_array_equal(np.vstack([model.predict_proba(X_NEW[i : i + 1]) for i in range(5)]), everyone[:5])
 

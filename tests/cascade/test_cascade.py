@@ -24,7 +24,7 @@ X_NEW = make_weak_labels(seed=1)[0][:25]
 RF = RandomForest(10, out_of_sample=OutOfBag())
 ET = ExtraTrees(10, bootstrap=True, out_of_sample=OutOfBag())
 ALGORITHMS = {
-    "auto": auto(4, n_folds=2, max_layers=3, random_state=0),
+    "auto": auto(30, max_layers=3, random_state=0),
     "rf_et": rf_et(8, random_state=0),
     "gcforest": gcforest(4, n_folds=2, max_layers=3, random_state=0),
     "lcforest": lcforest(4, n_folds=2, max_layers=3, random_state=0),

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*have no out-of-bag vote:UserWa
 X, _, Y = make_weak_labels(100)
 X_NEW = make_weak_labels(seed=1)[0][:20]
 RECIPES = {
-    "auto": lambda **options: auto(5, n_folds=2, **{"max_layers": 3} | options),
+    "auto": lambda **options: auto(30, **{"max_layers": 3} | options),
     "slcforest": lambda **options: slcforest(8, max_layers=4, threshold=0.3, **options),
     "flaforest": lambda **options: flaforest(8, max_layers=4, **options),
     "lcforest": lambda **options: lcforest(8, max_layers=4, n_folds=2, length=FixedLength(), **options),

@@ -39,7 +39,7 @@ def one_thread():
 X, Y_TRUE, Y = make_weak_labels()
 SMALL = {"n_trees": 5, "max_layers": 2, "random_state": 0}
 MORE = {
-    "auto": {"n_folds": 2},
+    "auto": {"n_trees": 30},
     "lcforest": {"n_folds": 2},
     "gcforest": {"n_folds": 2},
     "mldf": {"n_folds": 2, "n_forests": 1, "n_trees_step": 0},

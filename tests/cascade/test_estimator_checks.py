@@ -12,7 +12,7 @@ from sylvan.forests import OutOfBag
 from sylvan.labels.impute import FluidLabelAddition, LabelComplement
 
 ALGORITHMS = [
-    auto(3, max_layers=2, n_folds=2, random_state=0),
+    auto(30, max_layers=2, random_state=0),
     rf_et(5, random_state=0),
     gcforest(3, max_layers=2, n_folds=2, random_state=0),
     lcforest(3, max_layers=2, n_folds=2, random_state=0),
@@ -72,4 +72,4 @@ def test_sklearn(estimator, check):
 
 def test_auto_above_one_half():
     """The learned threshold is all that this check does not like."""
-    check_classifier_multioutput("auto", auto(3, max_layers=2, n_folds=2, decision_threshold=0.5, random_state=0))
+    check_classifier_multioutput("auto", auto(30, max_layers=2, decision_threshold=0.5, random_state=0))

@@ -94,7 +94,7 @@ def test_checkpoints_tell_functions_apart_by_what_they_return(tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
-        auto(10, n_folds=2, max_layers=3, random_state=0),
+        auto(30, max_layers=3, random_state=0),
         slcforest(20, max_layers=3, length=FixedLength(), random_state=0),
         mldf("ranking_loss", n_trees=5, n_trees_step=0, n_folds=2, max_layers=3, length=FixedLength(), random_state=0),
         imldf(20, n_forests=2, n_interactions=5, max_layers=3, length=FixedLength(), score_folds=2, random_state=0),

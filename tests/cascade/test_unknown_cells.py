@@ -166,7 +166,7 @@ def test_a_label_that_is_hardly_known_is_not_thought_rare():
 
 
 def test_recovery_and_folds():
-    report = auto(8, max_layers=2, n_folds=2, random_state=0).check_recovery(X, SOME, rate=0.2, random_state=0)
+    report = auto(30, max_layers=2, random_state=0).check_recovery(X, SOME, rate=0.2, random_state=0)
     everything = report.loc["all labels"]
     assert everything["candidates"] == UNKNOWN.sum() + everything["hidden"]
     assert everything["recall"] > 1.5 * everything["expected_by_chance"]
