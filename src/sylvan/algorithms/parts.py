@@ -51,7 +51,7 @@ _EXAMPLE = """
 >>> from sylvan.datasets import hide_positives, load_digit_attributes
 >>> X, Y = load_digit_attributes(return_X_y=True)
 >>> Y_recorded = hide_positives(Y, 0.5, random_state=0)
->>> model = {name}(n_trees=10, max_layers=2, random_state=0).fit(X[:600], Y_recorded[:600])
+>>> model = {name}(n_trees=30, max_layers=2, random_state=0).fit(X[:600], Y_recorded[:600])
 >>> model.predict_proba(X[600:]).shape == Y[600:].shape
 True
 """

@@ -42,7 +42,7 @@ class SizedForests(BaseEstimator):
     ...     print(forest.n_trees, round(n_rows * (forest.max_samples or 1.0)))
     300 1000
     160 6041
-    160 47983
+    160 47988
     """
 
     def __init__(self, n_trees: int | None = None, min_samples_leaf: Any = None, effort: str = "normal") -> None:
