@@ -59,8 +59,6 @@ def forests_for(forests: Any, n_rows: int, n_groups: int | None = None) -> Any:
 
 def size_forests(plan: Plan, settings: Any, used: np.ndarray, groups: np.ndarray | None) -> Plan:
     """Return the plan with forests as large as the rows that are `used` ask for, if they depend on them."""
-    if not hasattr(settings.forests, "for_rows"):
-        return plan
     n_groups = None if groups is None else len(np.unique(groups[used]))
     forests = forests_for(settings.forests, int(np.count_nonzero(used)), n_groups)
     return replace(plan, forests=partial(_forests_of, forests, settings.crossover))

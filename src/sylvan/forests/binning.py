@@ -114,12 +114,9 @@ class BinnedMatrix:
         usual, mostly_one = np.empty((2, len(self.codes)), np.uint8)
         codes = self.codes if self.used is None else np.ascontiguousarray(self.codes[:, self.used])
         n = codes.shape[1]
-        find_usual(codes, int(_UNUSUAL * n), usual, mostly_one)
-        start = np.zeros(n + 1, np.uint64)
-        if mostly_one.any():
-            list_unusual(codes, usual, mostly_one, start, np.empty(0, np.uint32))
-        feature = np.empty(int(start[-1]), np.uint32)
-        if len(feature):
+        n_unusual = find_usual(codes, int(_UNUSUAL * n), usual, mostly_one)
+        start, feature = np.zeros(n + 1, np.uint64), np.empty(n_unusual, np.uint32)
+        if n_unusual:
             list_unusual(codes, usual, mostly_one, start, feature)
         if self.used is not None:  # no tree draws the others
             sizes = np.zeros(len(self.used), np.uint64)

@@ -87,9 +87,13 @@ def bin_features(values, sorted_sample, max_bins, used, codes, start, low, high)
         _widen(values[f], codes[f], used, here_low, here_high)
 
 
-@kernel("void(u1[,], i8, out u1[], out u1[])")
+@kernel("i8(u1[,], i8, out u1[], out u1[])")
 def find_usual(codes, most_unusual, usual, mostly_one):
-    """Write each feature's most frequent code, and mark features of which at most `most_unusual` rows have another."""
+    """Write each feature's most frequent code, and mark features of which at most `most_unusual` rows have another.
+
+    Return how many cells of these are unusual.
+    """
+    n_unusual = 0
     count = np.empty(256, np.int64)
     for f in range(codes.shape[0]):
         count[:] = 0
@@ -100,15 +104,16 @@ def find_usual(codes, most_unusual, usual, mostly_one):
             if count[code] > count[most]:
                 most = code
         usual[f] = most
-        mostly_one[f] = codes.shape[1] - count[usual[f]] <= most_unusual
+        others = codes.shape[1] - count[most]
+        mostly_one[f] = others <= most_unusual
+        if mostly_one[f]:
+            n_unusual += others
+    return n_unusual
 
 
 @kernel("void(u1[,], u1[], u1[], out u8[], out u4[])")
 def list_unusual(codes, usual, mostly_one, start, feature):
-    """Write the features that are `mostly_one` value, but another one in a row; row i's begin at start[i].
-
-    `start` (n + 1,) is made; with no room in `feature`, nothing else is.
-    """
+    """Write the features that are `mostly_one` value, but another one in a row; row i's begin at start[i]."""
     n = codes.shape[1]
     start[:] = 0
     for f in range(codes.shape[0]):
@@ -117,8 +122,6 @@ def list_unusual(codes, usual, mostly_one, start, feature):
                 start[i + 1] += np.uint64(codes[f, i] != usual[f])
     for i in range(n):
         start[i + 1] += start[i]
-    if feature.size == 0:
-        return
     for f in range(codes.shape[0]):  # start[i] moves to the end of row i ...
         if mostly_one[f]:
             for i in range(n):

@@ -50,9 +50,8 @@ def warm_up(kernels: Iterable[Kernel] | None = None, *, n_processes: int | None 
         return 0
     with _lock:
         cold = sorted((kernel for kernel in wanted if not kernel.is_ready()), key=_seconds, reverse=True)
-        if sum(map(_seconds, cold)) < _WORTH and kernels is not None:
-            return 0  # a fit may as well compile it when it comes to it
-        if not cold:
+        little = kernels is not None and sum(map(_seconds, cold)) < _WORTH
+        if not cold or little:  # a fit may as well compile a little when it comes to it
             return 0
         shares = _share_out(cold, n_processes or _n_cores())
         logging.getLogger("sylvan").info("Sylvan compiles %d kernels, once on this machine.", len(cold))
