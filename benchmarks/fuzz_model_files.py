@@ -193,7 +193,7 @@ class Parts:
         return sealed(file.getvalue())
 
 
-def sealed(payload: bytes, number: int = 2) -> bytes:
+def sealed(payload: bytes, number: int = 3) -> bytes:
     """Return an archive with a header whose checksum is right."""
     return HEADER.pack(b"\x89sylvan\n", number, len(payload), hashlib.sha256(payload).digest()) + payload
 
@@ -209,9 +209,7 @@ FLOATS = [0.0, -1.0, 1.0, 2.0, 0.5, np.nan, np.inf, -np.inf, 1e-40, 1e30, 1e308,
 TYPES = ["<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "<f8", "<f4", "<f2", "|b1", "<U3", ">i8", "<c16"]
 
 
-TREE_ARRAYS = ["child"] * 3 + (
-    ["feature", "feature", "leaf_label", "leaf_length", "n_nodes", "n_leaves", "leaf_value", "threshold", "size"]
-)
+TREE_ARRAYS = ["packed_child"] * 3 + ["column"] * 3 + ["label", "label", "n_nodes", "n_values", "share", "cut", "cut"]
 
 
 def change_elements(parts: Parts, rng: random.Random) -> None:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sylvan.kernels.grow import Trees
+
 # ---------------------------------------------------------------------------------------------- random numbers
 
 _MASK = 2**64 - 1
@@ -165,8 +167,51 @@ class Tree(NamedTuple):
     value: np.ndarray
 
 
+class Arrays(NamedTuple):
+    """Trees one after the other, a field for each meaning; see `sylvan.forests.TreeArrays`."""
+
+    n_nodes: np.ndarray
+    n_leaves: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    child: np.ndarray
+    missing_left: np.ndarray
+    size: np.ndarray
+    leaf_length: np.ndarray
+    leaf_label: np.ndarray
+    leaf_value: np.ndarray
+
+
+def pack(arrays, wide=False):
+    """Return `Arrays` as forests keep them (`sylvan.kernels.grow.Trees`); `wide` as if there were many labels."""
+    start = np.concatenate([[0], np.cumsum(arrays.leaf_length)]).astype(int)
+    column, cut, child, n_values = [], [], [], []
+    node = leaf = 0
+    for n_nodes, n_leaves in zip(arrays.n_nodes, arrays.n_leaves):
+        for at in range(node, node + n_nodes):
+            if arrays.feature[at] >= 0:
+                column.append(int(arrays.feature[at]))
+                cut.append(arrays.threshold[at])
+                child.append(2 * int(arrays.child[at]) + int(arrays.missing_left[at]))
+            else:
+                number = leaf + arrays.child[at]
+                column.append(int(arrays.leaf_length[number]))
+                cut.append(arrays.size[at])
+                child.append(-1 - int(start[number] - start[leaf]))
+        n_values.append(start[leaf + n_leaves] - start[leaf])
+        node, leaf = node + n_nodes, leaf + n_leaves
+    column, label = np.array(column, int), np.array(arrays.leaf_label, int)
+    return Trees(
+        np.array(arrays.n_nodes, np.int64), np.array(n_values, np.int64),
+        (column & 65535).astype(np.uint16), (column[: len(column) * wide] >> 16).astype(np.uint16),
+        np.array(cut, np.float64), np.array(child, np.int32),
+        (label & 255).astype(np.uint8), (label[: len(label) * wide] >> 8).astype(np.uint8),
+        (np.rint(np.asarray(arrays.leaf_value, float) * 65536) - 1).astype(np.uint16),
+    )  # fmt: skip
+
+
 def split_trees(arrays, n_labels):
-    """Cut flat arrays (see `sylvan.kernels.grow.Trees`) into a list of `Tree`; `left` of a leaf is its number."""
+    """Cut flat arrays (`Arrays`, or `TreeArrays`) into a list of `Tree`; `left` of a leaf is its number."""
     trees = []
     node = leaf = number = 0
     for n_nodes, n_leaves in zip(arrays.n_nodes, arrays.n_leaves):

@@ -340,7 +340,7 @@ def test_use_in_searches(data):
 # The arrays behind it.
 
 
-def test_trees_are_taken_and_scaled(data):
+def test_trees_are_taken_and_weighed(data):
     X = data[0]
     trees = fit_plain("folds", *data).trees_
     kept = np.random.default_rng(0).random(trees.n_trees) < 0.4
@@ -352,26 +352,26 @@ def test_trees_are_taken_and_scaled(data):
             np.testing.assert_array_equal(mine, theirs)
         np.testing.assert_array_equal(one.value.toarray(), trees.tree(index).value.toarray())
     weights = np.random.default_rng(1).random(some.n_trees)
-    scaled = some.scaled(weights)
+    scaled = some.weighted(weights)
     before, after = (np.zeros((some.n_trees, N, 1)) for _ in range(2))
     some.add_proba(X, before)
     scaled.add_proba(X, after)
     np.testing.assert_allclose(after, weights[:, None, None] * before, rtol=1e-6, atol=1e-10)
     np.testing.assert_array_equal(scaled.threshold, some.threshold)
-    assert scaled.leaf_value.dtype == np.float32
+    np.testing.assert_allclose(scaled.leaf_value, some.leaf_value * np.repeat(weights, some.n_values), rtol=1e-6)
 
 
-def test_sums_of_scaled_trees_are_exact(data):
-    """In any order and in any blocks, as those of a plain forest: leaf values stay on the grid."""
+def test_sums_of_weighted_trees_are_exact(data):
+    """In any order and in any blocks, as those of a plain forest: values stay on a grid."""
     trees = fit_plain("folds", *data).trees_
     weights = np.random.default_rng(0).dirichlet(np.full(trees.n_trees, 0.2))
-    scaled = trees.scaled(weights)
+    scaled = trees.weighted(weights)
     each = np.zeros((trees.n_trees, N, 1))
     scaled.add_proba(data[0], each)
-    steps = each * 2.0**36
+    steps = each * 2.0**52
     np.testing.assert_array_equal(steps, np.rint(steps))
     total = np.zeros((1, N, 1))
-    scaled.add_proba(data[0], total)
+    pickle.loads(pickle.dumps(scaled)).add_proba(data[0], total)  # as workers get it
     np.testing.assert_array_equal(total[0], each[np.random.default_rng(1).permutation(len(each))].sum(axis=0))
 
 

@@ -131,7 +131,7 @@ def test_a_directory_may_not_be_huge(tmp_path, monkeypatch, stored):
 
 def test_models_that_pack_well_are_stored_so_that_they_can_be_read(tmp_path, monkeypatch):
     """Where packing would break the rule of sizes, arrays are stored as they are."""
-    model = RandomForest(3, random_state=0).fit(X, Y)
+    model = RandomForest(30, random_state=0).fit(X, Y)
     packed = model.save(tmp_path / "a.sylvan").stat().st_size
     monkeypatch.setattr(archive, "_FREE", 0)
     monkeypatch.setattr(archive, "_MOST_PACKED", 1)

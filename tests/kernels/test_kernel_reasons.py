@@ -43,7 +43,7 @@ def steps(leaf):
 def test_lists_become_tables():
     start, label = np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.uint16)
     table = np.full((3, 2), 9.0)
-    spell_out(start, label, np.array([0.5, 0.25, 1.0], np.float32), np.array([1, 0, -1]), table)
+    spell_out(start, label, np.array([0.5, 0.25, 1.0]), np.array([1, 0, -1]), table)
     np.testing.assert_array_equal(table, [[0.0, 0.5], [0.0, 0.0], [1.0, 0.0]])
 
 
@@ -55,7 +55,7 @@ def test_votes():
     leaf = np.array([[0, 2], [1, 1]])
     out = np.zeros((2, 3))
     start, label = np.array([0, 2, 2, 3]), np.array([0, 2, 1], np.uint16)
-    add_votes(leaf, np.array([[1, 0], [1, 1]], np.uint8), start, label, np.array([0.5, 0.25, 1.0], np.float32), out)
+    add_votes(leaf, np.array([[1, 0], [1, 1]], np.uint8), start, label, np.array([0.5, 0.25, 1.0]), out)
     np.testing.assert_array_equal(out, [[0.5, 0.0, 0.25], [0.0, 0.0, 0.0]])
 
 

@@ -34,7 +34,7 @@ from sylvan.io.checks import all_or_none, check_array, check_jobs, check_names, 
 from sylvan.kernels.cuts import Rules
 from sylvan.labels.table import TargetForm, read_targets
 
-MAX_TREES = 2**17  # sums of more leaf values would not be exact
+MAX_TREES = 2**17  # sums of more importances would not be exact
 MAX_DRAWS = 2**31 - 1  # of a tree: bags are counted in 32 bits
 FITTED: dict[str, Any] = {
     "classes_": list | np.ndarray, "n_labels_": int, "_form": TargetForm, "n_features_in_": int,
@@ -175,7 +175,7 @@ class BaseForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
                 self._judge_unused(X, used, fits, oos_sum)
             self.oos_proba_ = self._finish_oos(binned, oos_sum, oos_votes)
         level, name = logging.INFO if self.verbose else logging.DEBUG, type(self).__name__
-        size = (self.trees_.n_trees, len(self.trees_.feature), self.nbytes / 1e6, time.perf_counter() - began)
+        size = (self.trees_.n_trees, len(self.trees_.column), self.nbytes / 1e6, time.perf_counter() - began)
         progress_logger(self.verbose).log(level, "%s: %d trees, %d nodes, %.1f MB in %.2f s", name, *size)
         return self
 

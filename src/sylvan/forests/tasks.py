@@ -21,11 +21,11 @@ from sylvan.kernels import grow
 from sylvan.kernels.binning import bin_features, find_usual, list_unusual
 from sylvan.kernels.compile import Kernel
 from sylvan.kernels.known import grow_known_trees
-from sylvan.kernels.predict import load_columns, look_up, sum_leaf_values
+from sylvan.kernels.predict import find_depth, load_columns, sum_leaf_values
 from sylvan.kernels.warmup import warm_up
 from sylvan.labels.table import Targets
 
-_ALWAYS = (bin_features, find_usual, list_unusual, load_columns, look_up, sum_leaf_values)  # kernels of every fit
+_ALWAYS = (bin_features, find_depth, find_usual, list_unusual, load_columns, sum_leaf_values)  # kernels of every fit
 _BLOCK_WORK = 1_000_000  # row-tree pairs, which take a second or two to grow
 _SMALL = 200_000  # row-tree pairs that are predicted at once, without tasks
 _SPARSE_BLOCK = 1 << 22  # numbers in a dense block of sparse rows
@@ -124,7 +124,9 @@ def grow_forest(
         importances /= total
     if not any(n_draws):  # sizes in the user's units, as far as single precision reaches
         least, most = np.finfo(np.float32).tiny, np.finfo(np.float32).max
-        blocks = [t._replace(size=np.clip(t.size * np.float64(scale), least, most).astype(np.float32)) for t in blocks]
+        for block in blocks:
+            leaves = block.child < 0
+            block.cut[leaves] = np.clip(block.cut[leaves] * np.float64(scale), least, most)
     return TreeArrays.concatenate(blocks, targets.n_labels), importances, oos_sum, oos_votes
 
 
@@ -163,7 +165,7 @@ def _grow_block(
     oos_sum, oos_votes, importances = np.zeros((n_asked, n_labels)), np.zeros(n_asked, np.int32), np.zeros(d)
     largest_bag = min(len(train), n_draws) if n_draws else len(train)
     n_values = sum(int(np.diff(data[at])[train].sum()) for at in starts)  # by where each row's labels start
-    trees = grow.make_trees(len(seeds), largest_bag, rules.min_leaf, n_values)
+    trees = grow.make_trees(len(seeds), largest_bag, rules.min_leaf, n_values, d, n_labels)
     rows = (train, weights, held, seeds, n_draws, out_of_bag)
     written = grow_trees(*data, n_labels, *rows, *rules, oos_sum, oos_votes, importances, *trees)
     asked = slice(None) if out_of_bag else held

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +13,7 @@ from sylvan.kernels import grow
 from sylvan.kernels import predict as kernels
 
 _BLOCK_NUMBERS = 1 << 22  # feature values and label sums that are in hand at a time
-_KEPT = grow.Trees._fields
+_KEPT = tuple("packed_child" if name == "child" else name for name in grow.Trees._fields)
 
 
 class Tree(NamedTuple):
@@ -39,11 +39,23 @@ class Tree(NamedTuple):
     value: sparse.csr_array
 
 
+class Spelled(NamedTuple):
+    """What `TreeArrays` keep, with a field for each meaning."""
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    child: np.ndarray
+    missing_left: np.ndarray
+    size: np.ndarray
+    leaf_length: np.ndarray
+
+
 @stored("TreeArrays")
 class TreeArrays:
     """All trees of a forest, one after the other; read-only.
 
-    Leaves store the labels they contain and nothing for the others, so that memory grows with the labels present.
+    What is kept is packed (`sylvan.kernels.grow.Trees`): 14 bytes a node, and three for each label that a leaf lists,
+    so that memory grows with the labels present. The attributes below are spelled out when they are first asked for.
     Arrays are checked, since kernels trust them, unless `check` is False: that is for arrays that kernels made.
 
     Attributes
@@ -52,21 +64,22 @@ class TreeArrays:
     n_nodes, n_leaves : (n_trees,) sizes of the trees
     node_start, leaf_start : (n_trees + 1,) where each tree starts in the arrays of nodes and leaves
     feature, threshold, child, missing_left, size : of each node. `feature` is -1 for a leaf; rows with x <= threshold
-        go left; `child` is the left child within the tree (the right one follows it) or, for a leaf, the leaf's number
-        within the tree, counted from left to right
-    leaf_length, leaf_label, leaf_value : labels of each leaf and their probabilities; labels not listed have 0
+        go left; `child` is the left child within the tree (the right one follows it) or, for a
+        leaf, the leaf's number within the tree, counted from left to right
+    leaf_length, leaf_label, leaf_value : labels of each leaf and their probabilities, in steps of 2**-16; labels not
+        listed have 0
+    weight : (n_trees,) by which leaf values of a tree are multiplied when they are added up; None: they are not
     """
 
     n_nodes: np.ndarray
-    n_leaves: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    child: np.ndarray
-    missing_left: np.ndarray
-    size: np.ndarray
-    leaf_length: np.ndarray
-    leaf_label: np.ndarray
-    leaf_value: np.ndarray
+    n_values: np.ndarray
+    column: np.ndarray
+    column_high: np.ndarray
+    cut: np.ndarray
+    packed_child: np.ndarray
+    label: np.ndarray
+    label_high: np.ndarray
+    share: np.ndarray
     n_labels: int
 
     def __init__(self, arrays: Iterable[np.ndarray], n_labels: int, *, check: bool = True) -> None:
@@ -82,32 +95,27 @@ class TreeArrays:
         """Raise an error if a kernel could not follow these arrays."""
         require(1 <= self.n_labels <= 2**16, "n_labels must lie between 1 and 65536.")
         n_trees = len(check_array("n_nodes", self.n_nodes, np.int64, (None,), contiguous=True))
-        n_nodes = len(check_array("feature", self.feature, np.int32, (None,), contiguous=True))
-        n_leaves = (n_nodes + n_trees) // 2
-        for name, kind, length, low, high in (
+        n_nodes = len(check_array("column", self.column, np.uint16, (None,), contiguous=True))
+        n_values = len(check_array("share", self.share, np.uint16, (None,), contiguous=True))
+        for name, dtype, length in (("column_high", np.uint16, n_nodes), ("label_high", np.uint8, n_values)):
+            values = check_array(name, getattr(self, name), dtype, (None,), contiguous=True)
+            require(len(values) in (0, length), f"{name} must be empty, or as long as what it completes.")
+        for name, kind, length, low, most in (
             ("n_nodes", np.int64, n_trees, 1, n_nodes),
-            ("n_leaves", np.int64, n_trees, 1, n_leaves),
-            ("feature", np.int32, n_nodes, -1, None),
-            ("threshold", np.float64, n_nodes, -np.inf, np.inf),
-            ("child", np.int32, n_nodes, 0, n_nodes),
-            ("missing_left", np.uint8, n_nodes, 0, 1),
-            ("size", np.float32, n_nodes, float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)),
-            ("leaf_length", np.int32, n_leaves, 0, self.n_labels),
-            ("leaf_label", np.uint16, None, 0, self.n_labels - 1),
-            ("leaf_value", np.float32, None, 0.0, 1.0),
+            ("n_values", np.int64, n_trees, 0, n_values),
+            ("cut", np.float64, n_nodes, -np.inf, np.inf),
+            ("packed_child", np.int32, n_nodes, None, None),
+            ("label", np.uint8, n_values, 0, None),
         ):
-            check_array(name, getattr(self, name), kind, (length,), low, high, contiguous=True)
-        same = (self.n_nodes == 2 * self.n_leaves - 1).all() and self.n_nodes.sum() == n_nodes
-        require(n_trees and same, "n_nodes, n_leaves and feature must tell of the same trees, of two children a node.")
-        values = int(self.leaf_length.sum(dtype=np.int64))
-        require(values == len(self.leaf_label) == len(self.leaf_value), "leaf_length must sum to the number of values.")
-        rises = self.leaf_label[1:] > self.leaf_label[:-1]
-        ends = np.cumsum(self.leaf_length, dtype=np.int64)[:-1] - 1  # a leaf's last label need not be the least
-        rises[ends[(ends >= 0) & (ends < values - 1)]] = True
-        require(rises.all(), "leaf_label must rise within each leaf.")
+            check_array(name, getattr(self, name), kind, (length,), low, most, contiguous=True)
+        require(
+            n_trees and self.n_nodes.sum() == n_nodes and self.n_values.sum() == n_values and (self.n_nodes % 2).all(),
+            "n_nodes, n_values, column and share must tell of the same trees, of two children a node.",
+        )
         room = np.empty((2, n_nodes), np.int64)
-        bad = kernels.find_bad_node(self.n_nodes, self.n_leaves, self.feature, self.child, self.size, *room)
-        require(bad < 0, f"Node {bad} cannot be in a tree: its child, leaf number or size does not fit.")
+        arrays = (self.column, self.column_high, self.cut, self.packed_child, self.label, self.label_high)
+        bad = kernels.find_bad_node(self.n_nodes, self.n_values, *arrays, self.n_labels, *room)
+        require(bad < 0, f"Node {bad} cannot be in a tree: its child, size or labels do not fit.")
 
     @classmethod
     def concatenate(cls, blocks: list[grow.Trees], n_labels: int) -> "TreeArrays":
@@ -116,10 +124,17 @@ class TreeArrays:
         return cls(joined, n_labels, check=False)
 
     def __getstate__(self) -> dict:
-        return {name: getattr(self, name) for name in (*_KEPT, "n_labels")}
+        weight = {} if self.weight is None else {"weight": self.weight}
+        return {name: getattr(self, name) for name in (*_KEPT, "n_labels")} | weight
 
     def __setstate__(self, state: dict) -> None:
         self.__init__([state[name] for name in _KEPT], state["n_labels"], check=False)  # type: ignore[misc]
+        self._weight = state.get("weight")
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """What leaf values of each tree are multiplied by, if anything."""
+        return vars(self).get("_weight")
 
     @property
     def n_trees(self) -> int:
@@ -127,9 +142,66 @@ class TreeArrays:
         return len(self.n_nodes)
 
     @cached_property
+    def n_leaves(self) -> np.ndarray:
+        """Leaves of each tree."""
+        return _read_only((self.n_nodes + 1) // 2)
+
+    @cached_property
     def n_features(self) -> int:
         """Number of features that rows must have at least."""
-        return int(self.feature.max()) + 1
+        return int(self._columns(self.packed_child >= 0).max(initial=-1)) + 1
+
+    @cached_property
+    def _spelled(self) -> Spelled:
+        n, n_leaves = len(self.column), int(self.n_leaves.sum())
+        lengths = {"i4 f8 i4 u1 f4": n, "i4": n_leaves}
+        spelled = Spelled(*[np.empty(length, kind) for kinds, length in lengths.items() for kind in kinds.split()])
+        nodes = (self.column, self.column_high, self.cut, self.packed_child)
+        kernels.spell_nodes(self.n_nodes, *nodes, *spelled)
+        return Spelled(*map(_read_only, spelled))
+
+    @property
+    def feature(self) -> np.ndarray:
+        """Column that each node asks about, -1 for leaves."""
+        return self._spelled.feature
+
+    @property
+    def threshold(self) -> np.ndarray:
+        """Rows with x <= threshold go left; 0 for leaves."""
+        return self._spelled.threshold
+
+    @property
+    def child(self) -> np.ndarray:
+        """Left child of each node within its tree; number of each leaf."""
+        return self._spelled.child
+
+    @property
+    def missing_left(self) -> np.ndarray:
+        """Whether missing values go left."""
+        return self._spelled.missing_left
+
+    @property
+    def size(self) -> np.ndarray:
+        """Weight of the training rows in each node."""
+        return self._spelled.size
+
+    @property
+    def leaf_length(self) -> np.ndarray:
+        """How many labels each leaf lists."""
+        return self._spelled.leaf_length
+
+    @property
+    def leaf_label(self) -> np.ndarray:
+        """Labels that leaves list."""
+        if not len(self.label_high):
+            return self.label.astype(np.uint16)
+        return self.label | (self.label_high.astype(np.uint16) << 8)
+
+    @property
+    def leaf_value(self) -> np.ndarray:
+        """Probabilities of the labels that leaves list, times the weight of their tree, if trees have weights."""
+        values = (self.share + 1.0) / grow.SHARES
+        return values if self.weight is None else values * np.repeat(self.weight, self.n_values)
 
     @property
     def nbytes(self) -> int:
@@ -153,7 +225,7 @@ class TreeArrays:
 
     @cached_property
     def _above(self) -> tuple[np.ndarray, np.ndarray]:
-        parent, depth = np.empty(len(self.feature), np.int64), np.empty(len(self.feature), np.int32)
+        parent, depth = np.empty(len(self.column), np.int64), np.empty(len(self.column), np.int32)
         kernels.look_up(self.n_nodes, self.feature, self.child, parent, depth)
         return _read_only(parent), _read_only(depth)
 
@@ -168,39 +240,54 @@ class TreeArrays:
         return self._above[1]
 
     @cached_property
+    def _tree_values(self) -> np.ndarray:
+        """Where the labels that each tree lists start."""
+        return _starts(self.n_values)
+
+    @cached_property
     def _labels_per_row(self) -> float:
         """Labels that a training row's leaf lists on average."""
-        leaves = np.flatnonzero(self.feature < 0)
-        leaf = np.repeat(self.leaf_start[:-1], self.n_nodes)[leaves] + self.child[leaves]
-        return float(np.average(self.leaf_length[leaf], weights=self.size[leaves]))
+        leaves = self.packed_child < 0
+        return float(np.average(self._columns(leaves), weights=self.cut[leaves]))
+
+    def _columns(self, nodes: np.ndarray) -> np.ndarray:
+        """Return which feature inner nodes ask about, or how many labels leaves list."""
+        column = self.column[nodes].astype(np.int64)
+        return column | self.column_high[nodes].astype(np.int64) << 16 if len(self.column_high) else column
 
     @cached_property
     def _deepest(self) -> int:
-        return int(self.depth.max())
+        return kernels.find_depth(self.n_nodes, self.packed_child)
 
     def block(self, first: int, last: int) -> "TreeArrays":
         """Return trees `first` to `last` (excluded) without copying."""
         nodes = slice(self.node_start[first], self.node_start[last])
-        leaves = slice(self.leaf_start[first], self.leaf_start[last])
-        values = slice(self.value_start[leaves.start], self.value_start[leaves.stop])
-        cuts = [slice(first, last)] * 2 + [nodes] * 5 + [leaves] + [values] * 2
-        return TreeArrays([getattr(self, name)[cut] for name, cut in zip(_KEPT, cuts)], self.n_labels, check=False)
+        values = slice(self._tree_values[first], self._tree_values[last])
+        cuts = [slice(first, last)] * 2 + [nodes] * 4 + [values] * 3
+        return self._some(cuts, self.weight if self.weight is None else self.weight[first:last])
 
     def take(self, kept: np.ndarray) -> "TreeArrays":
         """Return the trees that are marked in `kept`, (n_trees,) bool."""
-        nodes = np.repeat(kept, self.n_nodes)
-        leaves = np.repeat(kept, self.n_leaves)
-        values = np.repeat(leaves, self.leaf_length)
-        marks = [kept] * 2 + [nodes] * 5 + [leaves] + [values] * 2
-        return TreeArrays([getattr(self, name)[mark] for name, mark in zip(_KEPT, marks)], self.n_labels, check=False)
+        nodes, values = np.repeat(kept, self.n_nodes), np.repeat(kept, self.n_values)
+        marks = [kept] * 2 + [nodes] * 4 + [values] * 3
+        return self._some(marks, self.weight if self.weight is None else self.weight[kept])
 
-    def scaled(self, weights: np.ndarray) -> "TreeArrays":
-        """Return the trees with leaf values that are multiplied by the tree's weight, at most 1; sums stay exact."""
-        by_leaf = np.repeat(weights, self.n_leaves)
-        values = (self.leaf_value * np.repeat(by_leaf, self.leaf_length)).astype(np.float32)
-        on_grid = (np.rint(values.astype(np.float64) * grow.GRID) / grow.GRID).astype(np.float32)
-        arrays = [on_grid if name == "leaf_value" else getattr(self, name) for name in _KEPT]
-        return TreeArrays(arrays, self.n_labels, check=False)
+    def weighted(self, weights: np.ndarray) -> "TreeArrays":
+        """Return trees whose leaf values are multiplied by the tree's weight, as they are added up.
+
+        Weights sum to 1 and are rounded to multiples of 2**-36, so that sums of trees stay exact.
+        """
+        return self._some([slice(None)] * len(_KEPT), np.rint(weights * grow.GRID) / grow.GRID)
+
+    def _some(self, chosen: list[Any], weight: np.ndarray | None) -> "TreeArrays":
+        parts = (getattr(self, name) for name in _KEPT)
+        high = (_KEPT.index("column_high"), _KEPT.index("label_high"))
+        arrays = [
+            part if at in high and not len(part) else part[cut] for at, (part, cut) in enumerate(zip(parts, chosen))
+        ]
+        some = TreeArrays(arrays, self.n_labels, check=False)
+        some._weight = weight
+        return some
 
     def __len__(self) -> int:
         return self.n_trees
@@ -209,7 +296,7 @@ class TreeArrays:
         return (self.tree(index) for index in range(self.n_trees))
 
     def __repr__(self) -> str:
-        return f"TreeArrays({self.n_trees} trees, {len(self.feature)} nodes, {self.n_labels} labels)"
+        return f"TreeArrays({self.n_trees} trees, {len(self.column)} nodes, {self.n_labels} labels)"
 
     def tree(self, index: int) -> Tree:
         """Return one tree, much as scikit-learn's `tree_`; negative indices count from the end."""
@@ -224,7 +311,7 @@ class TreeArrays:
     @cached_property
     def leaf_range(self) -> tuple[np.ndarray, np.ndarray]:
         """Leaves below each node: from `first` to `last` (excluded), counted over all trees."""
-        first, last = np.empty(len(self.feature), np.int64), np.empty(len(self.feature), np.int64)
+        first, last = np.empty(len(self.column), np.int64), np.empty(len(self.column), np.int64)
         kernels.look_down(self.n_nodes, self.leaf_start, self.feature, self.child, first, last)
         return _read_only(first), _read_only(last)
 
@@ -239,7 +326,7 @@ class TreeArrays:
         leaf_size[first[is_leaf]] = self.size[is_leaf]
         share = leaf_size[leaf] / np.repeat(self.size.astype(np.float64), last - first)
         mean = sparse.csr_array((share, leaf, below), shape=(len(self.feature), len(leaf_size)))
-        listed = (self.leaf_value.astype(np.float64), self.leaf_label.astype(np.int64), self.value_start)
+        listed = (self.leaf_value, self.leaf_label.astype(np.int64), self.value_start)
         value = mean @ sparse.csr_array(listed, shape=(len(leaf_size), self.n_labels))
         value.sort_indices()
         return value
@@ -253,7 +340,8 @@ class TreeArrays:
 
     def add_proba(self, X: np.ndarray, out: np.ndarray) -> None:
         """Add the trees' probabilities to `out`, (1, n, n_labels) for their sum or (n_trees, n, n_labels) for each."""
-        leaves = (self.leaf_start, self.value_start, self.leaf_label, self.leaf_value, self._labels_per_row)
+        weight = np.empty(0) if self.weight is None else self.weight
+        leaves = (self._tree_values, self.label, self.label_high, self.share, weight, self._labels_per_row)
         for columns, *block in self._column_blocks(X):
             kernels.sum_leaf_values(columns, *block, *self._nodes(), *leaves, self._deepest, out)
 
@@ -265,10 +353,10 @@ class TreeArrays:
         indices = np.empty(indptr[-1], np.int64)
         kernels.write_paths(at, self.parent, self.depth, indptr, indices)
         ones = np.ones(len(indices), np.int8)
-        return sparse.csr_array((ones, indices, indptr), shape=(len(X), len(self.feature)))
+        return sparse.csr_array((ones, indices, indptr), shape=(len(X), len(self.column)))
 
     def _nodes(self) -> tuple[np.ndarray, ...]:
-        return self.node_start, self.feature, self.threshold, self.child, self.missing_left
+        return self.node_start, self.column, self.column_high, self.cut, self.packed_child
 
     def _column_blocks(self, X: np.ndarray) -> Iterator[tuple[np.ndarray, int, int, bool]]:
         """Give many rows at a time, as memory allows: columns, first row, number, whether a value is missing."""

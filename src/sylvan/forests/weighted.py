@@ -172,9 +172,9 @@ class WeightedForest(Savable, TreeVotes, ClassifierMixin, BaseEstimator):
 
     @cached_property
     def _weighted(self) -> TreeArrays:
-        """The trees with leaf values that are multiplied by their weight: these are simply added up."""
+        """The trees with their weights: what they say is simply added up."""
         weights = self.tree_weights_.ravel()
-        return self.trees_.scaled(weights[weights > 0.0] / self.n_forests)
+        return self.trees_.weighted(weights[weights > 0.0] / self.n_forests)
 
     def __getstate__(self) -> dict:
         state = dict(super().__getstate__())

@@ -27,7 +27,7 @@ import numpy as np
 from sylvan.exceptions import ModelFileError
 from sylvan.io.checks import require
 
-FORMAT = 2
+FORMAT = 3
 _MARK = b"\x89sylvan\n"
 _HEADER = struct.Struct("<8sIQ32s")  # mark, format, length of the archive, its SHA-256
 _END = struct.Struct("<4s4H2LH")  # the archive's last record: mark, four counts, size and place of the directory, ...

@@ -27,35 +27,94 @@ from sylvan.kernels.cuts import (
 from sylvan.kernels.lanes import LANES, LANES_OF_BYTE, add_lanes
 from sylvan.kernels.rng import random_below, random_unit
 
-LEAF = -1  # "feature" of a leaf
-
-# Leaf values (single precision) and importances are multiples of 2**-36. Sums of up to 2**17 of them are exact in
-# double precision, so a forest's mean does not depend on the order in which trees or blocks of trees are added.
+# Importances are multiples of 2**-36. Sums of up to 2**17 of them are exact in double precision, so they do not depend
+# on the order in which trees or blocks of trees are added.
 GRID = 68719476736.0
+# Leaf values are multiples of 2**-16, which take two bytes; sums of up to 256 of them are exact in single precision.
+SHARES = 65536.0
 _ONE = np.uint64(1)
 
-Trees = namedtuple(
-    "Trees", "n_nodes n_leaves feature threshold child missing_left size leaf_length leaf_label leaf_value"
-)
-"""Flat arrays of a block of trees, one after the other: what they hold is told by `sylvan.forests.TreeArrays`."""
+Trees = namedtuple("Trees", "n_nodes n_values column column_high cut child label label_high share")
+"""Flat arrays of a block of trees, one after the other; a leaf uses the fields of a node for other things.
 
-_DTYPES = ("i8", "i8", "i4", "f8", "i4", "u1", "f4", "i4", "u2", "f4")  # of `Trees`
+- n_nodes, n_values: of each tree, its nodes, and the labels that its leaves list.
+- column, column_high: which feature is asked; of a leaf, how many labels it lists. The second has what goes beyond two
+  bytes, and is empty where nothing can (see `wide`).
+- cut: threshold; of a leaf, its size, the weight of its training rows.
+- child: 2 * left child + whether missing values go left, the right child follows the left one; of a leaf, which comes
+  last: ~ where its labels start among those of the tree. Children and labels are counted within the tree.
+- label, label_high, share: a label that a leaf lists, and its share of the leaf in units of 1 / SHARES, less one.
+
+Leaves list their labels from left to right, one leaf after the other.
+"""
+
+_DTYPES = ("i8", "i8", "u2", "u2", "f8", "i4", "u1", "u1", "u2")  # of `Trees`
 
 
-def make_trees(n_trees: int, largest_bag: int, min_leaf: int, n_values: int) -> Trees:
+def make_trees(n_trees: int, largest_bag: int, min_leaf: int, n_values: int, n_features: int, n_labels: int) -> Trees:
     """Allocate room for trees that is certainly enough; parts that stay untouched cost no memory.
 
     A tree has at most as many leaf values as its rows have positive labels, and unknown ones.
     """
-    n_leaves = n_trees * max(1, largest_bag // min_leaf)
-    lengths = [n_trees] * 2 + [2 * n_leaves] * 5 + [n_leaves] + [n_trees * n_values] * 2
+    n_nodes, n_values = 2 * n_trees * max(1, largest_bag // min_leaf), n_trees * n_values
+    high = n_nodes if max(n_features, n_labels) > 0xFFFF else 0
+    lengths = (n_trees, n_trees, n_nodes, high, n_nodes, n_nodes, n_values, n_values if n_labels > 256 else 0, n_values)
     return Trees(*[np.empty(length, dtype) for length, dtype in zip(lengths, _DTYPES)])
 
 
-def trim_trees(trees: Trees, n_nodes: int, n_leaves: int, n_values: int) -> Trees:
+def trim_trees(trees: Trees, n_nodes: int, n_values: int) -> Trees:
     """Copy the part that was written, so that the rest is given back."""
-    lengths = [len(trees.n_nodes)] * 2 + [n_nodes] * 5 + [n_leaves] + [n_values] * 2
+    lengths = [len(trees.n_nodes)] * 2 + [n_nodes] * 4 + [n_values] * 3
     return Trees(*[values[:length].copy() for values, length in zip(trees, lengths)])
+
+
+@part
+def wide(low, high, at):
+    """Return a number of which some bits are kept apart, if there can be such."""
+    if high.size == 0:
+        return np.int64(low[at])
+    return np.int64(low[at]) | np.int64(high[at]) << (8 * low.itemsize)
+
+
+@part
+def write_split(out, node, feature, threshold, left, missing_left):
+    """Write a node that asks something; its children have places already."""
+    out.column[node] = feature & 0xFFFF
+    if out.column_high.size > 0:
+        out.column_high[node] = feature >> 16
+    out.cut[node], out.child[node] = threshold, 2 * left + missing_left
+
+
+@part
+def write_value(out, at, label, units):
+    """Write a label of a leaf and its share in whole units; return where the next one goes: no units, no label."""
+    if units < 1.0:
+        return at
+    out.label[at] = label & 0xFF
+    if out.label_high.size > 0:
+        out.label_high[at] = label >> 8
+    out.share[at] = units - 1.0
+    return at + 1
+
+
+@part
+def finish_leaf(out, node, first, last, weight):
+    """Write a leaf whose labels have been written from `first` on."""
+    length = last - first
+    out.column[node] = length & 0xFFFF
+    if out.column_high.size > 0:
+        out.column_high[node] = length >> 16
+    out.cut[node], out.child[node] = weight, ~first
+
+
+@part
+def vote(out, first, last, held, oos_sum, oos_votes):
+    """Let a leaf's labels speak for the rows that are asked about."""
+    for k in range(held.size):
+        row = held[k]
+        oos_votes[row] += 1
+        for j in range(np.uint64(first), np.uint64(last)):
+            oos_sum[row, wide(out.label, out.label_high, j)] += (out.share[j] + 1.0) / SHARES
 
 
 Sample = namedtuple("Sample", "rows held weight")
@@ -240,25 +299,21 @@ def mostly_left(codes, rows, last_left, row_weight):
     return balance > 0.0
 
 
-@part
-def on_grid(share):
-    """Return a share as leaves store it."""
-    return np.float32(np.floor(share * GRID + 0.5) / GRID)
-
-
 @section
-def _write_leaf(out, node, leaf, n_values, seen, n_seen, tally, weight):
+def _write_leaf(out, node, n_values, seen, n_seen, tally, weight):
     """Write a leaf and the probabilities of its labels; return the number of values so far."""
     flat = tally.reshape(tally.size)
-    out.feature[node], out.threshold[node], out.child[node], out.missing_left[node] = LEAF, 0.0, leaf, 0
-    first = n_values
+    total = 0.0
     for k in range(n_seen):
-        value = on_grid(flat[seen[k]] / weight)
-        if value > 0.0:
-            out.leaf_label[n_values] = seen[k]
-            out.leaf_value[n_values] = value
-            n_values += 1
-    out.leaf_length[leaf] = n_values - first
+        total += flat[seen[k]]
+    are_classes = abs(total - weight) <= 1e-9 * weight  # what rounding takes is handed on, so that shares sum to 1
+    first, left = n_values, 0.0
+    for k in range(n_seen):
+        share = flat[seen[k]] / weight * SHARES + left
+        units = np.floor(share + 0.5)
+        left = share - units if are_classes else 0.0
+        n_values = write_value(out, n_values, seen[k], units)
+    finish_leaf(out, node, first, n_values, weight)
     return n_values
 
 
@@ -276,14 +331,14 @@ def tree_by(search: Callable, name: str) -> Callable:
 
     @part_named(name)
     def grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
-        """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
+        """Grow one tree from its sample; return its numbers of nodes and leaf values."""
         work, cut, features, unusual, decrease, tally, seen, _, spare, stack = scratch
         flat_tally = tally.reshape(tally.size)
         for f in range(features.size):
             features[f] = f
             decrease[f] = 0.0
         judged = not (rules.random_cut and rules.max_features == 1)
-        n_nodes, n_leaves, n_values = 1, 0, 0
+        n_nodes, n_values = 1, 0
         height = push(stack, 0, 0, 0, sample.rows.size, 0, sample.held.size, 0, 0, -1)
         while height > 0:
             height -= 1
@@ -300,7 +355,6 @@ def tree_by(search: Callable, name: str) -> Callable:
                 pure = pure and t == weight
             if parent_feature >= 0:
                 decrease[parent_feature] += purity
-            out.size[node] = weight
 
             cut.score[0] = -np.inf
             if not pure and depth < rules.max_depth and rows.size >= max(rules.min_split, 2 * rules.min_leaf):
@@ -317,8 +371,7 @@ def tree_by(search: Callable, name: str) -> Callable:
                 middle = start + partition(column, rows, last_left, missing_left, spare)
                 held_middle = held_start + partition(column, held, last_left, missing_left, spare)
                 decrease[feature] -= purity
-                out.feature[node], out.threshold[node] = feature, cut.threshold[0]
-                out.child[node], out.missing_left[node] = n_nodes, missing_left
+                write_split(out, node, feature, cut.threshold[0], n_nodes, missing_left)
                 below = depth + 1
                 height = push(
                     stack, height, n_nodes + 1, middle, stop, held_middle, held_stop, below, n_constant, feature
@@ -329,17 +382,12 @@ def tree_by(search: Callable, name: str) -> Callable:
                 n_nodes += 2
             else:
                 first_value = n_values
-                n_values = _write_leaf(out, node, n_leaves, n_values, seen, n_seen, tally, weight)
-                n_leaves += 1
-                for k in range(held.size):
-                    row = held[k]
-                    oos_votes[row] += 1
-                    for j in range(first_value, n_values):
-                        oos_sum[row, out.leaf_label[j]] += out.leaf_value[j]
+                n_values = _write_leaf(out, node, n_values, seen, n_seen, tally, weight)
+                vote(out, first_value, n_values, held, oos_sum, oos_votes)
             for k in range(n_seen):
                 flat_tally[seen[k]] = 0.0
             flat_tally[flat_tally.size - 1] = 0.0
-        return n_nodes, n_leaves, n_values
+        return n_nodes, n_values
 
     return grow_tree
 
@@ -383,7 +431,7 @@ def each_by(grow_tree: Callable) -> Callable:
 
     @section
     def grow_each(bins, labels, n_labels, rules, asked, work, tally, sums, trees):
-        """Grow one tree per seed; return how many nodes, leaves and leaf values were written."""
+        """Grow one tree per seed; return how many nodes and leaf values were written."""
         n_features, n = bins.codes.shape
         cumulative = np.empty(0, np.float64)
         if asked.n_draws > 0 and asked.train_weight.size > 0:
@@ -402,7 +450,7 @@ def each_by(grow_tree: Callable) -> Callable:
             np.empty(max(largest_bag, most_held) + 1, np.uint32),  # spare
             np.empty((stack_height(asked, rules), 8), np.int64),
         )  # fmt: skip
-        node, leaf, value = 0, 0, 0
+        node, value = 0, 0
         for tree in range(asked.seeds.size):
             state[0] = asked.seeds[tree]
             bag[:] = 0
@@ -412,17 +460,16 @@ def each_by(grow_tree: Callable) -> Callable:
             )
             sample = Sample(room.rows[:n_rows], room.held[:n_held], room.weight)
             out = Trees(
-                trees.n_nodes, trees.n_leaves, trees.feature[node:], trees.threshold[node:], trees.child[node:],
-                trees.missing_left[node:], trees.size[node:], trees.leaf_length[leaf:], trees.leaf_label[value:],
-                trees.leaf_value[value:],
+                trees.n_nodes, trees.n_values, trees.column[node:], trees.column_high[node:], trees.cut[node:],
+                trees.child[node:], trees.label[value:], trees.label_high[value:], trees.share[value:],
             )  # fmt: skip
             wrote = grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, sums.oos_sum, sums.oos_votes)
             total = max(scratch.decrease.sum(), 1e-300)
             for f in range(n_features):
                 sums.importances[f] += np.floor(max(scratch.decrease[f], 0.0) / total * GRID + 0.5) / GRID
-            trees.n_nodes[tree], trees.n_leaves[tree] = wrote[0], wrote[1]
-            node, leaf, value = node + wrote[0], leaf + wrote[1], value + wrote[2]
-        return node, leaf, value
+            trees.n_nodes[tree], trees.n_values[tree] = wrote[0], wrote[1]
+            node, value = node + wrote[0], value + wrote[1]
+        return node, value
 
     return grow_each
 
@@ -432,7 +479,7 @@ REST = (  # of a kernel's arguments after bins and labels
     + ", ".join(f"out {dtype}[]" for dtype in _DTYPES)
 )
 BINS = "u1[,], i8[], f8[], f8[], u1[], u8[], u4[], i8"  # as in `Bins`
-_GROW = f"i8 i8 i8({BINS}, u8[], u4[], u1[,], {REST})"
+_GROW = f"i8 i8({BINS}, u8[], u4[], u1[,], {REST})"
 
 
 def known_all_by(judge: Callable, name: str) -> Callable:
@@ -458,9 +505,9 @@ def grow_trees(
     y_start, y_label, y_bits, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
-    tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
+    tree_nodes, tree_values, column, column_high, cut, child, label, label_high, share,
 ):  # fmt: skip
-    """Grow one tree per seed; return how many nodes, leaves and leaf values were written (see `Trees`, `make_trees`).
+    """Grow one tree per seed; return how many nodes and leaf values were written (see `Trees`, `make_trees`).
 
     For other arguments see `Bins`, `Labels` and `Rules`. `train_rows` may be drawn, ascending, with `train_weight` (or
     empty): with `n_draws` (with replacement per tree; 0 takes every row once) in proportion to it, counting once per
@@ -473,8 +520,7 @@ def grow_trees(
         Labels(y_start, y_label, y_bits), n_labels,
         Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants),
         Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag), Sums(oos_sum, oos_votes, importances),
-        Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
-              leaf_value),
+        Trees(tree_nodes, tree_values, column, column_high, cut, child, label, label_high, share),
     )  # fmt: skip
 
 
@@ -484,7 +530,7 @@ def grow_random_trees(
     y_start, y_label, y_bits, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
-    tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
+    tree_nodes, tree_values, column, column_high, cut, child, label, label_high, share,
 ):  # fmt: skip
     """Do what `grow_trees` does with cuts that are drawn: kernels of their own can be compiled at once."""
     return _grow_random(
@@ -492,8 +538,7 @@ def grow_random_trees(
         Labels(y_start, y_label, y_bits), n_labels,
         Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants),
         Asked(train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag), Sums(oos_sum, oos_votes, importances),
-        Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
-              leaf_value),
+        Trees(tree_nodes, tree_values, column, column_high, cut, child, label, label_high, share),
     )  # fmt: skip
 
 

@@ -16,19 +16,22 @@ from sylvan.kernels.compile import kernel, maker, part, section
 from sylvan.kernels.cuts import MISSING, NONE, Bins, Rules, Shape, draw_cut, lowest_bit, middle, offer, offer_between
 from sylvan.kernels.grow import (
     BINS,
-    LEAF,
     REST,
+    SHARES,
     Asked,
     Sums,
     Trees,
     bag_size,
     each_by,
+    finish_leaf,
     mostly_left,
-    on_grid,
     partition,
     push,
     search_by,
     stack_height,
+    vote,
+    write_split,
+    write_value,
 )  # fmt: skip
 
 _ONE = np.uint64(1)
@@ -50,7 +53,7 @@ def _make_work(n_rows, n_cells, n_labels, height):
         weight=np.empty(n_rows), cell_start=np.empty(n_rows + 1, np.uint64), cell=np.empty(n_cells, np.uint32),
         total=np.empty(2 * n_labels), count=np.empty(2 * n_labels), head=np.full(256, NONE, np.uint32),
         next=np.empty(max(n_rows, 256) + 1, np.uint32), code=np.empty(n_rows, np.uint8), words=np.zeros(4, np.uint64),
-        share=np.empty((height, n_labels), np.float32),
+        share=np.empty((height, n_labels)),
     )  # fmt: skip
 
 
@@ -211,22 +214,18 @@ _search = search_by(_judge_known)
 
 
 @section
-def _write_known_leaf(out, node, leaf, n_values, share):
+def _write_known_leaf(out, node, n_values, share, weight):
     """Write a leaf and the probabilities of its labels; return the number of values so far."""
-    out.feature[node], out.threshold[node], out.child[node], out.missing_left[node] = LEAF, 0.0, leaf, 0
     first = n_values
     for label in range(share.size):
-        if share[label] > 0.0:
-            out.leaf_label[n_values] = label
-            out.leaf_value[n_values] = share[label]
-            n_values += 1
-    out.leaf_length[leaf] = n_values - first
+        n_values = write_value(out, n_values, label, np.floor(share[label] * SHARES + 0.5))
+    finish_leaf(out, node, first, n_values, weight)
     return n_values
 
 
 @part
 def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_sum, oos_votes):
-    """Grow one tree from its sample; return its numbers of nodes, leaves and leaf values."""
+    """Grow one tree from its sample; return its numbers of nodes and leaf values."""
     work, cut, features, unusual, decrease, tally, seen, _, spare, stack = scratch
     for f in range(features.size):
         features[f] = f
@@ -234,7 +233,7 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
     for label in range(n_labels):
         work.share[0, label] = 0.0
     judged = not (rules.random_cut and rules.max_features == 1)
-    n_nodes, n_leaves, n_values = 1, 0, 0
+    n_nodes, n_values = 1, 0
     height = push(stack, 0, 0, 0, sample.rows.size, 0, sample.held.size, 0, 0, -1)
     while height > 0:
         height -= 1
@@ -252,10 +251,9 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             if k > 0.0:
                 purity += t * t / k
                 pure = pure and (t == 0.0 or t == k)
-                work.share[height, label] = on_grid(t / k)
+                work.share[height, label] = t / k
         if parent_feature >= 0:
             decrease[parent_feature] += purity
-        out.size[node] = weight
 
         cut.score[0] = -np.inf
         if not pure and depth < rules.max_depth and rows.size >= max(rules.min_split, 2 * rules.min_leaf):
@@ -272,8 +270,7 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             middle_row = start + partition(column, rows, last_left, missing_left, spare)
             held_middle = held_start + partition(column, held, last_left, missing_left, spare)
             decrease[feature] -= purity
-            out.feature[node], out.threshold[node] = feature, cut.threshold[0]
-            out.child[node], out.missing_left[node] = n_nodes, missing_left
+            write_split(out, node, feature, cut.threshold[0], n_nodes, missing_left)
             for label in range(n_labels):
                 work.share[height + 1, label] = work.share[height, label]
             below = depth + 1
@@ -286,26 +283,21 @@ def _grow_tree(bins, labels, n_labels, rules, sample, scratch, state, out, oos_s
             n_nodes += 2
         else:
             first_value = n_values
-            n_values = _write_known_leaf(out, node, n_leaves, n_values, work.share[height])
-            n_leaves += 1
-            for k in range(held.size):
-                row = held[k]
-                oos_votes[row] += 1
-                for j in range(first_value, n_values):
-                    oos_sum[row, out.leaf_label[j]] += out.leaf_value[j]
-    return n_nodes, n_leaves, n_values
+            n_values = _write_known_leaf(out, node, n_values, work.share[height], weight)
+            vote(out, first_value, n_values, held, oos_sum, oos_votes)
+    return n_nodes, n_values
 
 
 _grow_each = each_by(_grow_tree)
 
 
-@kernel(f"i8 i8 i8({BINS}, u8[], u4[], u8[], u4[], {REST})")
+@kernel(f"i8 i8({BINS}, u8[], u4[], u8[], u4[], {REST})")
 def grow_known_trees(
     codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience,
     y_start, y_label, unknown_start, unknown_label, n_labels,
     train_rows, train_weight, hold_rows, seeds, n_draws, out_of_bag,
     max_features, max_depth, min_leaf, min_split, random_cut, count_constants, oos_sum, oos_votes, importances,
-    tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label, leaf_value,
+    tree_nodes, tree_values, column, column_high, cut, child, label, label_high, share,
 ):  # fmt: skip
     """Do what `sylvan.kernels.grow.grow_trees` does for labels of which some are unknown (`KnownLabels`)."""
     rules = Rules(max_features, max_depth, min_leaf, min_split, random_cut, count_constants)
@@ -316,6 +308,5 @@ def grow_known_trees(
         Bins(codes, bin_start, bin_low, bin_high, mostly_one, unusual_start, unusual, patience),
         KnownLabels(y_start, y_label, unknown_start, unknown_label), n_labels, rules,
         asked, work, np.empty((n_labels, 2)), Sums(oos_sum, oos_votes, importances),
-        Trees(tree_nodes, tree_leaves, feature, threshold, child, missing_left, size, leaf_length, leaf_label,
-              leaf_value),
+        Trees(tree_nodes, tree_values, column, column_high, cut, child, label, label_high, share),
     )  # fmt: skip

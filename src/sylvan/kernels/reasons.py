@@ -12,7 +12,7 @@ from sylvan.kernels.compile import kernel, part
 _ONE = np.uint64(1)
 
 
-@kernel("void(i8[], u2[], f4[], i8[], out f8[,])")
+@kernel("void(i8[], u2[], f8[], i8[], out f8[,])")
 def spell_out(value_start, label, value, column, table):
     """Write lists of labels' values as a table; `column` has the place of each label in it, or -1."""
     table[:] = 0.0
@@ -33,7 +33,7 @@ def sum_up(table, size, below):
         below[leaf + 1, width] = below[leaf, width] + size[leaf]
 
 
-@kernel("void(i8[,], u1[,], i8[], u2[], f4[], out f8[,])")
+@kernel("void(i8[,], u1[,], i8[], u2[], f8[], out f8[,])")
 def add_votes(leaf, heard, value_start, label, value, out):
     """Add up the listed values of the leaves (n_trees, n) that each row is in, of trees that are heard of it."""
     for tree in range(leaf.shape[0]):
