@@ -51,7 +51,8 @@ def test_fit_is_the_fit_of_python(songs):
     about = read_about(songs.path)
     assert about["algorithm"] == "auto"
     assert about["rows"] == 60
-    assert about["table"]["categories"] == {"mode": ["major", "minor"]}
+    mode = {"is": "categories", "values": ["major", "minor"], "more": False}
+    assert about["table"]["columns"]["readings"]["mode"] == mode
 
 
 def test_fit_in_a_process(songs, tmp_path):

@@ -7,7 +7,7 @@ import click
 
 import sylvan
 from sylvan.app.cli.options import FILE, command, file_options, result_options
-from sylvan.app.cli.predict import open_rows, tell_unseen, text_columns
+from sylvan.app.cli.predict import open_rows, tell_unseen
 from sylvan.app.cli.steps import format_of, read_model
 from sylvan.app.cli.terminal import print_json, say, show_table
 from sylvan.exceptions import TableError
@@ -46,7 +46,7 @@ def evaluate(**options: Any) -> None:
 def _read(schema: Any, options: dict[str, Any], about: dict[str, Any]) -> tuple[Any, Any]:
     path: Path = options["data"]
     table = open_rows(path, schema, options, about)
-    frame = table.whole(text=text_columns(schema))
+    frame = table.whole(text=schema.text_columns)
     Y = sylvan.app.tables.training.read_labels(path, schema, frame, options["label_file"], **format_of(options, about))
     unseen: dict[str, list[str]] = {}
     X = schema.features_of(frame, unseen)

@@ -7,7 +7,7 @@ import click
 from sylvan._messages import did_you_mean, some
 from sylvan.app.cli.listing import parts_in_words
 from sylvan.app.cli.options import FILE, command, file_options, result_options
-from sylvan.app.cli.predict import label_table, open_rows, tell_unseen, text_columns
+from sylvan.app.cli.predict import label_table, open_rows, tell_unseen
 from sylvan.app.cli.steps import read_model
 from sylvan.app.cli.terminal import print_json, show, show_table
 from sylvan.labels.reasons import Reason, signed
@@ -114,7 +114,7 @@ def _own_row(model: Any, schema: Any, options: dict[str, Any]) -> dict[str, Any]
 
 def _new_row(model: Any, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
     table = open_rows(options["data"], schema, options | {"quiet": True}, about)
-    frame = table.whole(text=text_columns(schema))
+    frame = table.whole(text=schema.text_columns)
     names = [str(name) for name in frame.index]
     if schema.id in frame:
         names = [f"row {name}" if cell != cell else str(cell) for cell, name in zip(frame[schema.id], names)]

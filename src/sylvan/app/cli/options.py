@@ -53,6 +53,8 @@ data_options = several(
     click.option("--drop", multiple=True, metavar="COLUMNS", help="Columns to leave out."),
     click.option("--categorical", multiple=True, metavar="COLUMNS", help="Columns to take as categories."),
     click.option("--missing", multiple=True, metavar="TEXT", help="A mark of missing values, beside ? and NA."),
+    click.option("--dates", type=click.Choice(["day-first", "month-first"]),
+                 help="How dates such as 03/04/2021 are read. Default: day first, and a note."),
     click.option("--blank", type=click.Choice(["unknown", "zero"]),
                  help="What an empty label cell means. Default: unknown; in lists: zero."),
     click.option("--zeros", type=click.Choice(["unrecorded", "absent"]),

@@ -93,16 +93,11 @@ def _why_few(model: Any) -> str:
 def open_rows(path: Path, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> Any:
     """Open a table of new rows, and say what does not fit the model."""
     table = sylvan.app.tables.open_table(path, missing=schema.missing, **format_of(options, about))
-    schema.check_columns(table.columns, str(path))
+    schema.cleaner.check_columns(table.columns, str(path))
     new = schema.new_columns(table.columns)
     if new:
         say(f"Columns that the model does not know are left out: {some(new)}.", options["quiet"])
     return table
-
-
-def text_columns(schema: Any) -> list[str]:
-    """Return the columns that are read as text."""
-    return [*schema.categories, *([schema.id] if schema.id else []), *schema.labels.columns]
 
 
 def tell_unseen(unseen: dict[str, list[str]]) -> None:
@@ -114,7 +109,7 @@ def tell_unseen(unseen: dict[str, list[str]]) -> None:
 def _parts(model: Any, schema: Any, table: Any, proba: bool, unseen: dict[str, list[str]]) -> Iterator[Any]:
     wanted = [*schema.features, *([schema.id] if schema.id in table.columns else [])]
     size = max(100, _NUMBERS // (len(schema.features) + 4 * model.n_labels_))
-    for frame in table.chunks(size, wanted, text_columns(schema)):
+    for frame in table.chunks(size, wanted, schema.text_columns):
         found = label_table(model, schema.features_of(frame, unseen), proba)
         name, rows = (schema.id, frame[schema.id]) if schema.id in frame else ("row", frame.index)
         while name in found:  # a label has the same name

@@ -59,7 +59,7 @@ def _check_space(path: Path, needed: int) -> None:
 
 _TABLE = (
     "label_file", "id", "drop", "categorical", "missing", "blank", "classes", "separator", "positive", "negative",
-    "absent", "zeros",
+    "absent", "zeros", "dates",
 )  # fmt: skip
 
 
@@ -234,7 +234,7 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
     if "table" in about:
         try:
             schema = tables.TableSchema.from_json(about["table"])
-            if schema.features != [str(name) for name in model.feature_names_in_]:
+            if schema.inputs != [str(name) for name in model.feature_names_in_]:
                 raise ValueError("its features are not those of the model")
             return model, schema, about
         except (ValueError, AttributeError) as error:
@@ -245,7 +245,7 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
     bits = has_labels or (named and {str(name) for name in model.classes_} <= {"0", "1", "0.0", "1.0"})
     names = label_names(model) if has_labels or named else ["class"]
     cells = tables.LabelCells(names, "bits" if bits else "classes")
-    return model, tables.TableSchema([str(name) for name in model.feature_names_in_], cells), about
+    return model, tables.TableSchema.of_numbers([str(name) for name in model.feature_names_in_], cells), about
 
 
 def label_names(model: Any) -> list[str]:

@@ -14,15 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 import pandas as pd
 
 from sylvan.datasets.arff import read_arff_columns
 from sylvan.datasets.tables import missing_marks
 from sylvan.exceptions import TableError
 from sylvan.labels.words import WORDS
+from sylvan.tables.cells import as_text, marked
 
-_NO_CELLS = (list, tuple, dict, set, bytes, np.ndarray)
 _DELIMITERS = ",\t;|"
 #: The name of a first column that has none.
 UNNAMED = "unnamed"
@@ -315,35 +314,6 @@ def _cleaned(frame: pd.DataFrame, text: Collection[str], missing: Collection[str
         column = frame[name].mask(marked(frame[name], marks))
         columns[name] = as_text(column) if name in text else column
     return pd.DataFrame(columns)
-
-
-def marked(column: pd.Series, missing: Collection[str]) -> Any:
-    """Return which cells hold a mark of missing values."""
-    if not missing:
-        return np.zeros(len(column), dtype=bool)
-    if pd.api.types.is_numeric_dtype(column):
-        numbers = pd.to_numeric(pd.Series(list(missing), dtype=object), errors="coerce").dropna()
-        return column.isin(numbers.tolist()).to_numpy(dtype=bool)
-    return as_text(column).isin(list(missing)).to_numpy(dtype=bool)
-
-
-def as_text(column: pd.Series) -> pd.Series:
-    """Return values as text; whole numbers without a fraction (1.0 is "1"), missing ones missing."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(object)
-    missing = column.isna()
-    if column.dtype == object:
-        odd = [value for value in column[~missing].head(100) if isinstance(value, _NO_CELLS)]
-        if odd:
-            raise TableError(
-                f"Column {column.name!r} holds a {type(odd[0]).__name__} in a cell; make text or numbers of it, or "
-                f"leave it out (drop={column.name!r})."
-            )
-    text = column.astype(str)
-    if pd.api.types.is_float_dtype(column):
-        whole = (column == column.round()) & (column.abs() < 2**53)
-        text = text.mask(whole.to_numpy(dtype=bool, na_value=False), text.str.removesuffix(".0"))
-    return text.mask(missing, np.nan)
 
 
 class _Arff(Table):

@@ -11,12 +11,15 @@ import pandas as pd
 
 from sylvan._messages import many, some
 from sylvan.app.tables.columns import choose_columns
-from sylvan.app.tables.files import UNNAMED, Table, as_text, open_table
+from sylvan.app.tables.files import UNNAMED, Table, open_table
 from sylvan.app.tables.labels import LabelCells, check_labels
-from sylvan.app.tables.schema import TableSchema, learn_features
+from sylvan.app.tables.schema import TableSchema
 from sylvan.exceptions import TableError
 from sylvan.labels.weak import are_few
 from sylvan.labels.words import ABSENT
+from sylvan.tables import Cleaner
+from sylvan.tables.cells import as_text
+from sylvan.tables.guess import names_rows
 
 NO_ID = "-"
 
@@ -38,7 +41,7 @@ def read_training_table(
     label_file: str | os.PathLike[str] | None = None, id: str | None = None, drop: str | Iterable[str] = (),
     categorical: str | Iterable[str] = (), missing: Iterable[str] = (), blank: str | None = None, classes: bool = False,
     separator: str | None = None, positive: Iterable[str] = (), negative: Iterable[str] = (),
-    absent: Iterable[str] = (), zeros: str | None = None, **file_options: Any,
+    absent: Iterable[str] = (), zeros: str | None = None, dates: str | None = None, **file_options: Any,
 ) -> TrainingTable:  # fmt: skip
     """Read features and labels; a `TableError` says what is wrong with a file, or with what was said about it.
 
@@ -58,6 +61,7 @@ def read_training_table(
     absent : words for labels that are known to be absent, where 0 is "not recorded"; they become -1, which is to be the
         `absent_label` of an estimator
     zeros : what zeros will mean to the estimator, for the notes: "absent", "unrecorded"; None: "auto"
+    dates : "day-first" or "month-first", for dates that could be either
     **file_options : delimiter, decimal, encoding of `open_table`
     """
     options = {"missing": list(missing), **file_options}
@@ -79,8 +83,14 @@ def read_training_table(
     used = set(features)
     forced = [each for each in choose_columns(table.columns, categorical, "categorical") if each in used]
     frame = table.whole(columns, [*forced, *([name] if name else []), *(chosen if other is None else [])])
-    categories, more = learn_features(frame[features], forced, options["missing"])
-    schema = TableSchema(features, cells, name, categories, options["missing"])
+    if id is None and name is None and (found := _names_rows(table, frame, features, forced)) is not None:
+        name, features = str(found.name), [each for each in features if each != found.name]
+        frame[name] = found
+        notes.append(f"Column {name!r} names the rows (id='-': it does not).")
+    decimal = file_options.get("decimal")
+    cleaner = Cleaner(forced, options["missing"], None if decimal == "." else decimal, dates).fit(frame[features])
+    left_out = [each for each in table.columns if each not in {*cleaner.readings_, *chosen, name}]
+    schema = TableSchema(cleaner, cells, name, left_out)
     rows = _row_names(frame, name, table.path)
     X = schema.features_of(frame).set_axis(rows)
     if other is None:
@@ -90,8 +100,18 @@ def read_training_table(
     check_labels(Y)
     if cells.kind == "lists":
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
-    notes += [*_note_on_zeros(Y, cells.marks_absent, zeros), *more]
+    notes += [*_note_on_zeros(Y, cells.marks_absent, zeros), *_about_columns(cleaner)]
     return TrainingTable(X, Y.set_axis(rows), schema, table if other is None else other, source_rows, notes)
+
+
+def _about_columns(cleaner: Cleaner) -> list[str]:
+    """Say how columns are read, those that are read alike in one line."""
+    alike: dict[str, list[str]] = {}
+    for note in cleaner.notes_:
+        name, _, about = note.partition(": ")
+        kind = "categories" if about.startswith("categories: ") else about
+        alike.setdefault(kind, []).append(name)
+    return [f"{'Columns' if len(names) > 1 else 'Column'} {some(names)}: {about}." for about, names in alike.items()]
 
 
 def _note_on_zeros(Y: Any, marks_absent: bool, zeros: str | None) -> list[str]:
@@ -133,6 +153,14 @@ def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[st
             "such rows are called by their numbers, as 'row 7'."
         )
     return name, notes
+
+
+def _names_rows(table: Table, frame: pd.DataFrame, features: list[str], forced: list[str]) -> pd.Series | None:
+    """Return the first column that looks as if it named the rows, as text, if others are left."""
+    found = next((name for name in features if name not in forced and names_rows(frame[name], name)), None)
+    if found is None or len(features) == 1:
+        return None
+    return frame[found] if frame[found].dtype == object else table.whole([found], [found])[found]
 
 
 def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str] | None) -> list[str]:
