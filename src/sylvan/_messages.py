@@ -50,7 +50,7 @@ def progress_logger(verbose: int) -> logging.Logger:
     return logger
 
 
-def did_you_mean(name: object, known: Iterable[object], otherwise: str = ".", cutoff: float = 0.5) -> str:
+def did_you_mean(name: object, known: Iterable[object], otherwise: str = ".", cutoff: float = 0.6) -> str:
     """Return the end of a sentence: the known name that is nearest to one, or `otherwise` if none is near."""
     close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=cutoff)
     return f"; did you mean {close[0]!r}?" if close else otherwise

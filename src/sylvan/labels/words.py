@@ -1,3 +1,4 @@
+
 """What people write for "present", "absent" and "unknown"."""
 
 from collections.abc import Mapping
@@ -8,8 +9,15 @@ import pandas as pd
 
 #: Cells that mean "missing" in features and 0/1 labels. In names and classes only an empty cell does: "NA" may be one.
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+_PRESENT = (
+    "1 true yes y t x + present positive pos detected ja j wahr oui vrai si sí sì sim verdadero vero sant kyllä tak "
+    "✓ ✔ ☑ ✅"
+)
+_ABSENT = (
+    "0 false no n f - absent negative neg undetected nein falsch non faux não nao falso falskt nej ei nie ✗ ✘ ☐ ❌"
+)
 #: Words for a label that is present (1) or absent (0), in lower case.
-WORDS = dict.fromkeys(("1", "true", "yes", "y", "t"), 1) | dict.fromkeys(("0", "false", "no", "n", "f"), 0)
+WORDS = dict.fromkeys(_PRESENT.split(), 1) | dict.fromkeys(_ABSENT.split(), 0) | {"not detected": 0, "not present": 0}
 
 
 ABSENT = -1  # what words for "known to be absent" stand for, where 0 is not recorded
@@ -52,6 +60,11 @@ def read_cells(values: pd.Series, own_words: Mapping[str, Any] | None = None) ->
             "true/false, empty where unknown."
         )
     return np.array([*bits, np.nan])[codes]  # factorize gives -1 to missing cells: the NaN at the end
+
+
+def read_one(text: str) -> float:
+    """Return what one cell says: 1, 0, NaN for unknown, or infinity for something else."""
+    return _bit(text, WORDS)
 
 
 def _bit(text: str, known: Mapping[str, Any]) -> float:

@@ -351,7 +351,7 @@ def test_all_questions_are_asked_at_once(write):
         read_training_table(path, "tag")
     first, *others = str(found.value).split("\n")
     assert first == "2 columns need a word from you:"
-    assert "'amount' has numbers like '1,100': 1.2 or 1200? Say decimal=',' or decimal='.'" in others[0]
+    assert "'amount' has numbers with commas, such as '1,100': say decimal=','" in others[0]
     assert "'dose' has numbers with 'g' and 'mg'" in others[1]
     table = read_training_table(path, "tag", decimal=",", drop="dose")
     assert table.X["amount"].iloc[0] == 1.1
@@ -559,10 +559,10 @@ def test_categories_are_the_same_from_all_files(tmp_path):
 
 
 def test_other_words_for_yes_and_no(tmp_path):
-    (tmp_path / "x.csv").write_text("x,t\n1,ja\n2,Nein\n3,\n")
-    with pytest.raises(TableError, match="'ja' in row 1"):
+    (tmp_path / "x.csv").write_text("x,t\n1,aye\n2,Nay\n3,\n")
+    with pytest.raises(TableError, match="'aye' in row 1"):
         read_training_table(tmp_path / "x.csv", "t")
-    table = read_training_table(tmp_path / "x.csv", "t", positive=["Ja"], negative=["nein"])
+    table = read_training_table(tmp_path / "x.csv", "t", positive=["Aye"], negative=["nay"])
     np.testing.assert_array_equal(table.Y["t"], [1, 0, np.nan])
     assert TableSchema.from_json(table.schema.to_json()).labels == table.schema.labels
 

@@ -245,7 +245,7 @@ class _Delimited(Table):
 
 def _not_words(marks: Collection[str]) -> list[str]:
     """Return the marks of missing values that do not mean present or absent in a label."""
-    return [mark for mark in marks if mark.strip().lower() not in WORDS]
+    return [mark for mark in marks if mark.strip() == "-" or mark.strip().lower() not in WORDS]
 
 
 def _cells_by_line(file: TextIO, delimiter: str, blank: bool) -> Iterator[tuple[int, int]]:

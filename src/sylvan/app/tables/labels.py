@@ -1,5 +1,7 @@
 """What people write into label cells: 0/1, yes/no, lists of names, classes."""
 
+import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,10 +11,15 @@ import pandas as pd
 
 from sylvan._messages import some
 from sylvan.exceptions import TableError
-from sylvan.labels.words import ABSENT, read_cells
+from sylvan.labels.words import ABSENT, read_cells, read_one
 
+_MOST_ERRORS = 5
 _EMPTY_LIST = ("", "?", "nan", "<NA>")  # the last two are what pandas calls an empty cell; "NA" may be a label
 KINDS = ("bits", "lists", "classes")
+#: What stands for a separator where cells are written as programs write lists: ['a', 'b'].
+BRACKETS = "[]"
+_SIGNS = (";", "|", ",", "/")
+_IN_BRACKETS = re.compile(r"\s*[\[({].*[\])}]\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -27,7 +34,7 @@ class LabelCells:
 
     columns: list[str]  # one if there are classes or lists
     kind: str = "bits"  # a column of 0/1 for each label; or one column of "lists" of names, or of "classes"
-    separator: str = ";"  # between the names of a list
+    separator: str = ";"  # between the names of a list; "[]" for lists in brackets
     blank: str = "unknown"  # what an empty cell means, or "zero"
     names: list[str] | None = None  # of labels, if lists may name no others
     own_words: dict[str, int] = field(default_factory=dict)  # further words for 1, 0 and ABSENT, in lower case
@@ -42,7 +49,15 @@ class LabelCells:
             return self._read_lists(frame[self.columns[0]])
         if self.kind == "classes":
             return self._read_classes(frame[self.columns[0]])
-        table = pd.DataFrame({name: self._read_bits(frame[name]) for name in self.columns}, index=frame.index)
+        columns, errors = {}, []
+        for name in self.columns:
+            try:
+                columns[name] = self._read_bits(frame[name])
+            except TableError as error:
+                errors.append(str(error))
+        if errors:
+            raise TableError("\n".join(errors[:_MOST_ERRORS]))
+        table = pd.DataFrame(columns, index=frame.index)
         return table if table.isna().to_numpy().any() else table.astype(np.int64)
 
     def _read_bits(self, column: pd.Series) -> np.ndarray:
@@ -64,7 +79,7 @@ class LabelCells:
 
     def _read_lists(self, column: pd.Series) -> pd.DataFrame:
         column = column.mask(column.astype(object).map(lambda text: str(text).strip() in _EMPTY_LIST))
-        parts = column.astype(object).where(column.notna(), "").map(self._split)
+        parts = column.astype(object).where(column.notna(), "").map(lambda text: self._split(text, column.name))
         long = parts.explode().dropna()
         seen = list(dict.fromkeys(long.tolist()))
         if not seen and self.names is None:
@@ -83,7 +98,9 @@ class LabelCells:
         made = pd.DataFrame(table, index=column.index, columns=names)
         return made if np.isnan(table).any() else made.astype(np.int64)
 
-    def _split(self, text: str) -> list[str]:
+    def _split(self, text: str, name: Any = "") -> list[str]:
+        if self.separator == BRACKETS:
+            return _read_brackets(str(text), name)
         return [part.strip() for part in str(text).split(self.separator) if part.strip()]
 
     def _read_classes(self, column: pd.Series) -> pd.Series:
@@ -100,9 +117,10 @@ class LabelCells:
         frame = frame.copy()
         if self.kind == "lists":
             column = frame[self.columns[0]].astype(object).tolist()
+            style = _style(column, self.separator)
             for at, label in zip(row, labels):
-                old = self._split("" if column[at] is None or str(column[at]).strip() in _EMPTY_LIST else column[at])
-                column[at] = self.separator.join([*old, label])
+                empty = column[at] is None or str(column[at]).strip() in _EMPTY_LIST
+                column[at] = style("" if empty else str(column[at]), label)
             frame[self.columns[0]] = column
             return frame
         wanted = np.asarray(labels, dtype=object)
@@ -116,6 +134,70 @@ class LabelCells:
             values.iloc[row[wanted == name]] = one
             frame[name] = values
         return frame
+
+
+def find_separator(column: pd.Series) -> str | None:
+    """Return what separates the labels in a column of lists; None if it does not look like one.
+
+    >>> find_separator(pd.Series(["rain, wind", "", "wind", "snow, rain"]))
+    ','
+    """
+    cells = column.dropna().astype(str).str.strip()
+    cells = cells[~cells.isin(_EMPTY_LIST)]
+    if cells.empty or cells.map(lambda text: not np.isinf(read_one(text))).all():
+        return None
+    if cells.str.fullmatch(_IN_BRACKETS).mean() > 0.9:
+        return BRACKETS
+    for sign in _SIGNS:
+        parts = cells.str.split(sign, regex=False).explode().str.strip()
+        parts = parts[parts != ""]
+        # Labels come again and again; parts of a sentence or of a number do not.
+        if cells.str.contains(sign, regex=False).any() and parts.nunique() <= max(2, len(parts) // 2):
+            return sign
+    return None
+
+
+def _read_brackets(text: str, name: Any) -> list[str]:
+    """Return the names in a list as Python or JSON writes it; quotes may be left out."""
+    text = text.strip()
+    if not text:
+        return []
+    if not _IN_BRACKETS.fullmatch(text):
+        raise TableError(f"Column {name!r} holds lists in brackets, but also {text[:40]!r}; write [{text[:40]}].")
+    try:
+        found = ast.literal_eval(text)
+        return [str(part).strip() for part in found if str(part).strip()]
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return [part.strip(" '\"") for part in text[1:-1].split(",") if part.strip(" '\"")]
+
+
+def _style(column: Sequence[Any], separator: str) -> Any:
+    """Return a function that adds a label to a cell as the cells of its column are written."""
+    texts = [str(cell) for cell in column if cell is not None]
+    if separator == BRACKETS:
+        full = next((text.strip() for text in texts if _IN_BRACKETS.fullmatch(text) and len(text.strip()) > 2), "['']")
+        quote = next((sign for sign in full[1:] if sign in "'\""), "")
+        glue = ", " if not any("," in text for text in texts) or any(", " in text for text in texts) else ","
+
+        def add(text: str, label: str) -> str:
+            text = text.strip() or full[0] + full[-1]
+            inside = text[1:-1].strip()
+            return f"{text[0]}{inside}{glue if inside else ''}{quote}{label}{quote}{text[-1]}"
+
+        return add
+    between = re.compile(re.escape(separator) + r"\s*")
+    usual = next((found[0] for text in texts if (found := between.search(text.strip()))), separator)
+
+    def append(text: str, label: str) -> str:
+        bare = text.rstrip()
+        if not bare.strip(separator + " "):
+            return label
+        if bare.endswith(separator):  # a list that ends in its separator still does
+            return f"{bare}{usual.removeprefix(separator)}{label}{separator}"
+        found = between.search(bare)
+        return f"{bare}{found[0] if found else usual}{label}"
+
+    return append
 
 
 def check_labels(labels: Any) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 from sylvan._messages import many, some
 from sylvan.app.tables.columns import choose_columns
 from sylvan.app.tables.files import UNNAMED, Table, open_table
-from sylvan.app.tables.labels import LabelCells, check_labels
+from sylvan.app.tables.labels import BRACKETS, LabelCells, check_labels, find_separator
 from sylvan.app.tables.schema import TableSchema
 from sylvan.exceptions import TableError
 from sylvan.labels.weak import are_few
@@ -78,6 +78,8 @@ def read_training_table(
         notes.append("Labels are matched to rows by their order.")
     words = {word.strip().lower(): 1 for word in positive} | {word.strip().lower(): 0 for word in negative}
     words |= {word.strip().lower(): ABSENT for word in absent}
+    if separator is None and not classes and len(chosen) == 1:
+        separator = _separator_in(table if other is None else other, chosen[0], words, notes)
     cells = _cells(chosen, classes, separator, blank, words)
     features = _feature_columns(table, columns, name, other, chosen)
     used = set(features)
@@ -88,7 +90,11 @@ def read_training_table(
         frame[name] = found
         notes.append(f"Column {name!r} names the rows (id='-': it does not).")
     decimal = file_options.get("decimal")
-    cleaner = Cleaner(forced, options["missing"], None if decimal == "." else decimal, dates).fit(frame[features])
+    cleaner = Cleaner(forced, options["missing"], None if decimal == "." else decimal, dates)
+    if other is None:
+        cells = _fit_both(cleaner, frame[features], cells, frame, blank, notes)
+    else:
+        cleaner.fit(frame[features])
     left_out = [each for each in table.columns if each not in {*cleaner.readings_, *chosen, name}]
     schema = TableSchema(cleaner, cells, name, left_out)
     rows = _row_names(frame, name, table.path)
@@ -102,6 +108,40 @@ def read_training_table(
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
     notes += [*_note_on_zeros(Y, cells.marks_absent, zeros), *_about_columns(cleaner)]
     return TrainingTable(X, Y.set_axis(rows), schema, table if other is None else other, source_rows, notes)
+
+
+def _separator_in(table: Table, name: str, words: dict[str, int], notes: list[str]) -> str | None:
+    """Return what separates the labels in the one label column, if it holds lists."""
+    column = table.whole([name], [name])[name]
+    found = None if column.astype(str).str.strip().str.lower().isin(words).any() else find_separator(column)
+    if found is not None:
+        how = "in brackets" if found == BRACKETS else f"with {found!r} between labels"
+        notes.append(f"Column {name!r} holds lists, {how} (separator={found!r}; classes=True: it does not).")
+    return found
+
+
+def _fit_both(
+    cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells, frame: pd.DataFrame, blank: str | None,
+    notes: list[str],
+) -> LabelCells:  # fmt: skip
+    """Learn how columns are read, and look at the labels: what is wrong with both is said in one error."""
+    errors = []
+    try:
+        cleaner.fit(features)
+    except TableError as error:
+        errors.append(str(error))
+    try:
+        labels = cells.read(frame)
+    except TableError as error:
+        errors.append(str(error))
+    if errors:
+        raise TableError("\n".join(errors))
+    if cells.kind == "bits" and blank is None and labels.isna().to_numpy().any() and not (labels == 0).to_numpy().any():
+        notes.append(
+            "Empty label cells mean 'not recorded', as none says no (blank='unknown': nothing is known there)."
+        )
+        return replace(cells, blank="zero")
+    return cells
 
 
 def _about_columns(cleaner: Cleaner) -> list[str]:
