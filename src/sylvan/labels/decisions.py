@@ -143,7 +143,9 @@ def check_columns(table: pd.DataFrame, where: Any = "") -> None:
 
 
 def _read_file(path: Path) -> pd.DataFrame:
-    """Read a text file, all cells as text; what is between them is what its first line has most of."""
+    """Read a text file, all cells as text; what is between them is what its first line has most of. Or a workbook."""
+    if path.suffix.lower() in (".xlsx", ".xlsm", ".ods"):
+        return _as_frame(path, _read_workbook(path))
     try:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
@@ -158,6 +160,25 @@ def _read_file(path: Path) -> pd.DataFrame:
     except (OSError, EOFError, ValueError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
         raise DecisionError(f"{path} cannot be read as a table of decisions: {why}.") from None
+    return _as_frame(path, lines)
+
+
+def _read_workbook(path: Path) -> list[list[str]]:
+    """Return the cells of the sheet "suggestions", or of the first one, as text."""
+    try:
+        from python_calamine import CalamineWorkbook  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise DecisionError('Reading workbooks needs python-calamine: pip install "sylvan[excel]"') from None
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        names = book.sheet_names
+        rows = book.get_sheet_by_name("suggestions" if "suggestions" in names else names[0]).to_python()
+    except Exception as error:  # of any kind: it is a file of other people
+        raise DecisionError(f"{path} cannot be read as a workbook: {str(error).splitlines()[0]}") from None
+    return [[f"{cell:.15g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+
+
+def _as_frame(path: Path, lines: list[list[str]]) -> pd.DataFrame:
     lines = [line for line in lines if any(cell.strip() for cell in line)]
     if not lines:
         raise DecisionError(f"{path} is empty; decisions need the columns row, label and decision.")

@@ -1,4 +1,3 @@
-
 """What people write for "present", "absent" and "unknown"."""
 
 from collections.abc import Mapping

@@ -98,7 +98,7 @@ def test_damaged_text(tmp_path, seed):
             read(path, labels=["*remark"], separator=" ", encoding="latin-1")
             continue
         n_read += 1
-        text = content.decode("utf-8-sig")
+        text = content.decode(table.source.encoding.replace("utf-8", "utf-8-sig"))
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=table.source.delimiter) if row]
         assert len(table.X) == len(rows) - 1
     assert n_read > 5  # not all damage is fatal

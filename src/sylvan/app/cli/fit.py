@@ -71,7 +71,7 @@ def fit(**options: Any) -> None:
 
 def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = None) -> None:
     """Write the model file, with what is known of the table."""
-    known = {name: value for name, value in format_of(options).items() if name != "delimiter"}
+    known = {name: value for name, value in format_of(options).items() if name not in ("delimiter", "sheet")}
     about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
     sylvan.io.save(model, path or options["out"], about=about, findings=options["with_rows"])
 

@@ -46,7 +46,14 @@ sylvan impute features.csv --label-file labels.csv --id song -o completed.csv
     "(see: sylvan audit), or else expected.",
 )
 @confidence_option
-@click.option("--out", "-o", type=FILE, required=True, metavar="FILE", help="The completed table: CSV, TSV or Parquet.")
+@click.option(
+    "--out",
+    "-o",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="The completed table: CSV, TSV, Parquet or Excel (suggested cells in colour, and listed).",
+)
 @click.option("--suggestions", type=FILE, metavar="FILE", help="The list of suggested labels, with probabilities.")
 @click.option("--reasons", type=click.IntRange(0), default=3, show_default="3", metavar="NUMBER",
               help="Reasons and similar rows that are named for each suggestion.")  # fmt: skip
@@ -91,8 +98,8 @@ def impute(**options: Any) -> None:
         recovery = model.check_recovery(table.X, table.Y, **more, **limits)
         doubts += chosen.leave_out(recovery)
     say(chosen.promise, options["quiet"])
-    _write(table, chosen, options)  # before all that may fail
     listed = _list(model, chosen)
+    _write(table, chosen, listed, options)  # before all that may fail
     if options["reasons"] and (options["suggestions"] or options["report"]):
         try:
             listed = _explained(model, table.schema, listed, options["reasons"])
@@ -142,14 +149,16 @@ def _explained(model: Any, schema: Any, listed: Any, k: int) -> Any:
     return listed.assign(reasons=[*map(schema.in_words, found.top(k)), *more], similar=[*found.similar, *more])
 
 
-def _write(table: Any, chosen: Chosen, options: dict[str, Any]) -> None:
+def _write(table: Any, chosen: Chosen, listed: Any, options: dict[str, Any]) -> None:
     """Write the completed table."""
     import pandas as pd  # noqa: PLC0415 (heavy)
 
     added = pd.concat([chosen.confirmed, chosen.suggested])
     rows = table.source_rows.to_numpy()[table.X.index.get_indexer(added["row"])]
     labels, safe = table.schema.labels, bool(options["safe"])
-    sylvan.app.tables.write_completed(options["out"], table.source, labels, rows, added["label"], safe=safe)
+    listed = _named(table.schema, listed.assign(probability=listed["probability"].round(4)))
+    write = sylvan.app.tables.write_completed
+    write(options["out"], table.source, labels, rows, added["label"], safe=safe, listed=listed)
 
 
 def _write_list(schema: Any, listed: Any, options: dict[str, Any]) -> None:
@@ -159,7 +168,12 @@ def _write_list(schema: Any, listed: Any, options: dict[str, Any]) -> None:
     }
     listed = listed.assign(probability=listed["probability"].round(4), **texts)
     with sylvan.app.tables.TableWriter(options["suggestions"], safe=options["safe"] is not False) as out:
-        out.write(listed.rename(columns={"row": schema.id if schema.id not in (None, *listed.columns) else "row"}))
+        out.write(_named(schema, listed))
+
+
+def _named(schema: Any, listed: Any) -> Any:
+    """Return the list with the column of rows called as in the table."""
+    return listed.rename(columns={"row": schema.id if schema.id not in (None, *listed.columns) else "row"})
 
 
 def _as_json(model: Any, chosen: Chosen, doubts: list[str], recovery: Any, options: dict[str, Any]) -> dict[str, Any]:

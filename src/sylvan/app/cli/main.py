@@ -18,6 +18,7 @@ from sylvan.exceptions import FeatureWarning, NothingImputedWarning, TableError
 
 #: name: (module, help in the list of commands), imported when they are used
 _COMMANDS = {
+    "look": ("sylvan.app.cli.look", "Show how a table would be read, and what is to be said about it."),
     "impute": ("sylvan.app.cli.impute", "Find labels that are missing in a table, and complete it."),
     "audit": ("sylvan.app.cli.audit", "Draw cells for people to decide. What do their answers say of all others?"),
     "review": ("sylvan.app.cli.review", "Decide about single cells on a page, and see what that brings."),
@@ -35,6 +36,7 @@ _COMMANDS = {
 _EXAMPLES = """
 Examples:
   sylvan demo                                            see what it does
+  sylvan look songs.csv                                  how would this table be read?
   sylvan impute songs.csv -l 'tag_*' -o completed.csv    which labels are missing?
   sylvan audit songs.csv -l 'tag_*' -n 60 -o audit.csv   how many are missing, how good is a list?
   sylvan review songs.csv -l 'tag_*'                     decide about single cells in a browser

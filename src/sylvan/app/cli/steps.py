@@ -76,8 +76,9 @@ def format_of(options: dict[str, Any], about: dict[str, Any] | None = None) -> d
     """Return what the options say about text files, or else what a model was fitted with."""
     known = (about or {}).get("format", {})
     known = known if isinstance(known, dict) else {}
-    usual = {name: known.get(name, value) for name, value in (("decimal", "."), ("encoding", "utf-8"))}
-    given = {name: options[name] for name in ("delimiter", "decimal", "encoding") if options[name] is not None}
+    usual = {"decimal": known.get("decimal", "."), "encoding": known.get("encoding")}
+    names = ("delimiter", "decimal", "encoding", "sheet")
+    given = {name: options[name] for name in names if options[name] is not None}
     return usual | given
 
 

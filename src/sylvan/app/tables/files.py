@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import datetime
 import gzip
 import os
 import re
@@ -23,6 +24,7 @@ from sylvan.labels.words import WORDS
 from sylvan.tables.cells import as_text, marked
 
 _DELIMITERS = ",\t;|"
+_SAYS_SEPARATOR = re.compile(r"(?i)\ufeff?sep=.[\r\n]*")  # a first line that spreadsheets write
 #: The name of a first column that has none.
 UNNAMED = "unnamed"
 
@@ -34,6 +36,7 @@ class Table:
     n_rows: int
     unnamed = False  # whether the first column has no name in the file
     known_labels: Collection[str] = ()  # the labels that the file itself names
+    notes: tuple[str, ...] = ()  # what was guessed about the file
 
     def __init__(self, path: Path, missing: Collection[str]) -> None:
         self.path, self.missing = path, missing
@@ -76,13 +79,14 @@ class Table:
 
 
 def open_table(
-    path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".", encoding: str = "utf-8",
-    missing: Collection[str] = (),
+    path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".", encoding: str | None = None,
+    missing: Collection[str] = (), sheet: str | None = None,
 ) -> Table:  # fmt: skip
-    """Open a table by the ending of its name: `.csv`, `.tsv`, `.parquet`, `.arff`, the text formats also with `.gz`.
+    """Open a table by the ending of its name: `.csv`, `.tsv`, `.parquet`, `.arff`, `.xlsx`, text also with `.gz`.
 
     `delimiter`, `decimal` sign and `encoding` are those of text files (None: a tab in `.tsv`, else found in the first
-    line); `missing` are cells that mean "missing" beside the usual ones. A `TableError` says what is wrong and where.
+    line; UTF-8, or what the file's bytes say), `sheet` is that of a workbook (None: the first); `missing` are cells
+    that mean "missing" beside the usual ones. A `TableError` says what is wrong and where.
     """
     path = Path(path)
     if path.is_dir():
@@ -101,8 +105,12 @@ def open_table(
         raise TableError(f"{path}: unknown kind of file; tables end in {', '.join(_ENDINGS)} (text also with .gz).")
     if len(decimal) != 1:
         raise TableError(f"decimal={decimal!r} is not one character.")
-    if kind is _Delimited:
-        return _Delimited(path, missing, _delimiter(path, delimiter, encoding), decimal, encoding)
+    if kind is Delimited:
+        return Delimited(path, missing, delimiter, decimal, encoding)
+    if kind is Workbook:
+        return Workbook(path, missing, sheet)
+    if sheet is not None:
+        raise TableError(f"{path} has no sheets (sheet={sheet!r}).")
     return kind(path, missing)
 
 
@@ -121,11 +129,31 @@ def _encoding(name: str) -> str:
     return "utf-8-sig" if found == "utf-8" else found
 
 
-def _open_text(path: Path, encoding: str) -> TextIO:
-    encoding = _encoding(encoding)
+def open_text(path: Path, encoding: str) -> TextIO:
+    """Open a text file, packed or not; line ends stay as they are."""
     if path.name.lower().endswith(".gz"):
         return gzip.open(path, "rt", encoding=encoding, newline="")
     return path.open("r", encoding=encoding, newline="")
+
+
+def _find_encoding(path: Path) -> str:
+    """Return the encoding of a text file: by its mark, UTF-8 if its bytes are that, else that of old spreadsheets."""
+    packed = path.name.lower().endswith(".gz")
+    try:
+        with gzip.open(path) if packed else path.open("rb") as file:
+            start = file.read(1 << 20)
+            if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16"
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            while start:
+                decoder.decode(start)
+                start = file.read(1 << 20)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return "cp1252"
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise TableError(f"{path} is not a complete gzip file.") from error
+    return "utf-8"
 
 
 @contextmanager
@@ -149,6 +177,8 @@ def _first_record(file: TextIO) -> str:
     """Return the first line that is not blank, with those that a quoted name goes on in."""
     record = ""
     for line in file:
+        if not record and _SAYS_SEPARATOR.fullmatch(line):
+            continue
         record = record + line if record.strip() else line
         if record.strip() and record.count('"') % 2 == 0:
             break
@@ -162,7 +192,7 @@ def usual_delimiter(path: Path) -> str:
 
 def _delimiter(path: Path, given: str | None, encoding: str) -> str:
     """Return the delimiter: the one that is given, that of the ending, or the one that the first line has most of."""
-    with _reading(path, encoding), _open_text(path, encoding) as file:
+    with _reading(path, encoding), open_text(path, _encoding(encoding)) as file:
         line = _first_record(file)
     if "\0" in line:
         raise TableError(f"{path} is not a table of text.")
@@ -180,26 +210,41 @@ def _delimiter(path: Path, given: str | None, encoding: str) -> str:
     return usual if counts[usual] > 1 else best
 
 
-class _Delimited(Table):
+class Delimited(Table):
     """Text with a delimiter."""
 
-    def __init__(self, path: Path, missing: Collection[str], delimiter: str, decimal: str, encoding: str) -> None:
+    def __init__(
+        self, path: Path, missing: Collection[str], delimiter: str | None, decimal: str, encoding: str | None
+    ) -> None:  # fmt: skip
         super().__init__(path, missing)
-        self.delimiter, self.decimal, self.encoding = delimiter, decimal, encoding
+        self.encoding = _find_encoding(path) if encoding is None else encoding
+        if encoding is None and self.encoding == "cp1252":
+            self.notes = (f"{path} is not in UTF-8; it is read as Windows text (encoding='cp1252').",)
+        self.delimiter, self.decimal = _delimiter(path, delimiter, self.encoding), decimal
+        with _reading(path, self.encoding), open_text(path, _encoding(self.encoding)) as file:
+            self.skip = int(bool(_SAYS_SEPARATOR.fullmatch(file.readline())))
+
+    def lines(self, file: TextIO) -> TextIO:
+        """Return the file from the names of its columns on."""
+        for _ in range(self.skip):
+            file.readline()
+        return file
 
     @cached_property
     def columns(self) -> list[str]:  # type: ignore[override]
         """Names of the columns."""
-        with _reading(self.path, self.encoding), _open_text(self.path, self.encoding) as file:
-            header = next((row for row in csv.reader(file, delimiter=self.delimiter, skipinitialspace=True) if row), [])
+        with _reading(self.path, self.encoding), open_text(self.path, _encoding(self.encoding)) as file:
+            rows = (row for row in csv.reader(self.lines(file), delimiter=self.delimiter, skipinitialspace=True) if row)
+            header, first = next(rows, []), next(rows, [])
         names = [name.strip() for name in header]
+        if len(first) == len(names) + 1:  # R writes the names of rows, but no name for them
+            names = ["", *names]
         if not any(names):
             raise TableError(f"{self.path}: the first line has no names of columns.")
-        if names[0] == "" and "" not in names[1:]:
+        if names[0] == "":
             self.unnamed = True
             names[0] = UNNAMED  # the index that pandas writes without a name
-        if "" in names:
-            raise TableError(f"{self.path}: column {names.index('') + 1} has no name in the first line.")
+        names = [name or f"column {at}" for at, name in enumerate(names, start=1)]
         self._check_distinct(names)
         return names
 
@@ -208,12 +253,13 @@ class _Delimited(Table):
         """The number of rows. All are looked at: pandas would fill short rows with missing cells and say nothing."""
         wanted = len(self.columns)
         number = -1
-        with _reading(self.path, self.encoding), _open_text(self.path, self.encoding) as file:
-            for line, n_cells in _cells_by_line(file, self.delimiter, wanted == 1):
+        with _reading(self.path, self.encoding), open_text(self.path, _encoding(self.encoding)) as file:
+            for line, n_cells in _cells_by_line(self.lines(file), self.delimiter, wanted == 1):
                 number += 1
-                if n_cells != wanted:
+                if n_cells != wanted and not (number == 0 and self.unnamed and n_cells == wanted - 1):
+                    cells = f"{n_cells} cell{'s' * (n_cells != 1)}"
                     raise TableError(
-                        f"{self.path}: line {line} has {n_cells} cell{'s' * (n_cells != 1)}, the first line {wanted}; "
+                        f"{self.path}: line {line + self.skip} has {cells}, the first line {wanted}; "
                         f"is the delimiter {self.delimiter!r}, and is text with a delimiter in quotes?"
                     )
         if number < 1:
@@ -225,6 +271,7 @@ class _Delimited(Table):
         text = set(wanted) if raw else text & set(wanted)
         options: dict[str, Any] = {
             "sep": self.delimiter, "decimal": self.decimal, "names": self.columns, "header": 0, "usecols": wanted,
+            "skiprows": self.skip,
             "dtype": dict.fromkeys(text, str), "encoding": _encoding(self.encoding), "skipinitialspace": True,
             "index_col": False, "low_memory": False, "chunksize": size, "skip_blank_lines": len(self.columns) > 1,
             "keep_default_na": False,
@@ -346,5 +393,88 @@ def _with_integers(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-_ENDINGS: dict[str, Any] = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), _Delimited)
+class Workbook(Table):
+    """A sheet of a workbook: the header is the first row that has names in most of its cells.
+
+    Values keep their types. `first` is the number of the header's row in the sheet, from 1, `places` are the columns.
+    """
+
+    def __init__(self, path: Path, missing: Collection[str], sheet: str | None) -> None:
+        super().__init__(path, missing)
+        try:
+            from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise TableError('Reading workbooks needs python-calamine: pip install "sylvan[excel]"') from error
+        try:
+            book = CalamineWorkbook.from_path(str(path))
+            names = book.sheet_names
+            if sheet is not None and sheet not in names:
+                raise TableError(f"{path} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}.")
+            self.sheet = sheet or next((name for name in names if any(map(any, _cells_of(book, name)))), names[0])
+            rows = _cells_of(book, self.sheet)
+        except (CalamineError, OSError, IndexError, ValueError) as error:
+            raise TableError(f"{path} is not a workbook that can be read: {str(error).splitlines()[0]}") from error
+        except BaseException as error:  # a crash of the reader, which is not Python, comes as an exception of its own
+            if isinstance(error, TableError) or type(error).__name__ != "PanicException":
+                raise
+            raise TableError(f"{path} is damaged.") from error
+        if sheet is None and len(names) > 1:
+            self.notes = (f"{path}: the sheet {self.sheet!r} is read (sheet='...' names another).",)
+        header = _find_header(rows)
+        if header is None:
+            raise TableError(f"{path}: sheet {self.sheet!r} has no row with names of columns above rows of values.")
+        self.first, named = header + 1, [str(cell).strip() for cell in rows[header]]
+        body = rows[header + 1 :]
+        while body and not any(cell not in ("", None) for cell in body[-1]):
+            body.pop()
+        used = [at for at, name in enumerate(named) if name or any(at < len(row) and row[at] != "" for row in body)]
+        self.places = [at + 1 for at in used]
+        self.unnamed = bool(used) and named[used[0]] == ""
+        names = [named[at] or f"column {at + 1}" for at in used]
+        self.columns = [UNNAMED, *names[1:]] if self.unnamed else names
+        self._check_distinct(self.columns)
+        self.n_rows = len(body)
+        if not body:
+            raise TableError(f"{path}: sheet {self.sheet!r} has no rows below the names of its columns.")
+        values = {name: [row[at] if at < len(row) else "" for row in body] for name, at in zip(self.columns, used)}
+        self._frame = pd.DataFrame({name: _typed(cells) for name, cells in values.items()})
+
+    def _frames(self, size: int | None, wanted: list[str], text: set[str], raw: bool) -> Iterator[pd.DataFrame]:
+        step = size or self.n_rows
+        for first in range(0, self.n_rows, step):
+            frame = self._frame[wanted].iloc[first : first + step].copy()
+            yield frame if raw else _cleaned(frame, text, self.missing)
+
+
+def _cells_of(book: Any, sheet: str) -> list[list[Any]]:
+    return book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+
+
+def _find_header(rows: list[list[Any]]) -> int | None:
+    """Return the first row in which most cells of the table's width have text, with a row of values below."""
+    width = max((sum(cell not in ("", None) for cell in row) for row in rows[:200]), default=0)
+    for at, row in enumerate(rows[:50]):
+        named = sum(isinstance(cell, str) and cell.strip() != "" for cell in row)
+        if named and named >= max(1, (width - 1) * 0.8) and at + 1 < len(rows):
+            return at
+    return None
+
+
+def _typed(cells: list[Any]) -> pd.Series:
+    """Return a column of a sheet: numbers as such, whole ones without a fraction, dates as dates, all else as it is."""
+    known = [cell for cell in cells if cell not in ("", None)]
+    column = pd.Series([None if cell in ("", None) else cell for cell in cells], dtype=object)
+    if known and all(isinstance(cell, bool) for cell in known):
+        return column if len(known) < len(cells) else column.astype(bool)
+    if known and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known):
+        numbers = pd.to_numeric(column)
+        whole = len(known) == len(cells) and all(float(cell).is_integer() and abs(cell) < 2**53 for cell in known)
+        return numbers.astype("int64") if whole else numbers
+    if known and all(isinstance(cell, datetime.date) for cell in known):
+        return pd.to_datetime(column, errors="coerce")
+    return column
+
+
+_ENDINGS: dict[str, Any] = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), Delimited)
 _ENDINGS |= {".parquet": _Parquet, ".pq": _Parquet, ".arff": _Arff}
+_ENDINGS |= dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), Workbook)

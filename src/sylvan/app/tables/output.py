@@ -1,9 +1,10 @@
 """Tables are written whole or not at all, in the format that their name asks for."""
 
+import codecs
 import csv
 import gzip
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,12 +14,22 @@ import numpy as np
 import pandas as pd
 
 from sylvan._files import defused, whole_file
-from sylvan.app.tables.files import UNNAMED, Table, ending, usual_delimiter
+from sylvan.app.tables.files import UNNAMED, Delimited, Table, Workbook, ending, open_text, usual_delimiter
 from sylvan.app.tables.labels import LabelCells
+from sylvan.app.tables.records import cell_spans, records, with_cell
+from sylvan.app.tables.workbook import (
+    SUGGESTIONS,
+    SheetWriter,
+    check_workbook,
+    complete_workbook,
+    new_workbook,
+    write_workbook,
+)
 from sylvan.exceptions import TableError
 
 _PARQUET = (".parquet", ".pq")
-_KINDS = (".csv", ".tsv", ".tab", ".txt", *_PARQUET)
+_EXCEL = (".xlsx", ".xlsm")
+_KINDS = (".csv", ".tsv", ".tab", ".txt", *_PARQUET, *_EXCEL)
 _ROWS = 50_000
 
 
@@ -50,6 +61,13 @@ class TableWriter:
         if ending(self.path) in _PARQUET:
             self._write_parquet(frame)
             return
+        if ending(self.path) in _EXCEL:
+            if self._sink is None:
+                self._book = new_workbook()
+                title = SUGGESTIONS if "decision" in frame else "table"
+                self._sink = SheetWriter(self._book, title, [str(name) for name in frame.columns])
+            self._sink.write(frame)
+            return
         if self._sink is None:
             zipped = self.path.name.lower().endswith(".gz")
             self._sink = gzip.GzipFile(fileobj=self._file, mode="wb", filename="", mtime=0) if zipped else self._file
@@ -77,6 +95,10 @@ class TableWriter:
 
     def _close(self, kind: Any, *exc: object) -> None:
         if self._sink is None or self._sink is self._file:
+            return
+        if ending(self.path) in _EXCEL:
+            if kind is None:
+                self._book.save(self._file)
             return
         try:
             self._sink.close()
@@ -116,30 +138,80 @@ def spreadsheet_safe(frame: pd.DataFrame) -> pd.DataFrame:
 def check_output(path: Path) -> None:
     """Refuse a name that no table can be written under."""
     kind = ending(path)
-    if kind not in _KINDS or (kind in _PARQUET and path.suffix.lower() == ".gz"):
+    if kind not in _KINDS or (kind in (*_PARQUET, *_EXCEL) and path.suffix.lower() == ".gz"):
         raise TableError(f"{path}: tables can be written as {', '.join(_KINDS)} (text also with .gz).")
+    if kind in _EXCEL:
+        check_workbook(path)
     if kind in _PARQUET and find_spec("pyarrow") is None:
         raise TableError('Writing Parquet files needs pyarrow: pip install "sylvan[parquet]"')
 
 
 def write_completed(
-    path: str | os.PathLike[str], source: Table, cells: LabelCells, rows: Any, labels: Sequence[str], safe: bool = False
-) -> None:
+    path: str | os.PathLike[str], source: Table, cells: LabelCells, rows: Any, labels: Sequence[str],
+    safe: bool = False, listed: pd.DataFrame | None = None,
+) -> None:  # fmt: skip
     """Write a copy of the file `source` with suggested labels; all other cells stay as they are.
 
     `cells` says how labels are written there, `rows` the positions in the file to which each of `labels` is suggested.
-    `safe`: change text that a spreadsheet would take for a formula (`spreadsheet_safe`).
+    `safe`: change text that a spreadsheet would take for a formula (`spreadsheet_safe`). In workbooks what was
+    suggested is coloured, and `listed` is a sheet of its own.
     """
     rows, wanted = np.asarray(rows, dtype=np.intp), np.asarray(labels, dtype=object)
-    first = 0
     if source.changed():
         raise TableError(f"{source.path} was changed while the model was fitted; nothing is written.")
-    written = {}
-    if ending(Path(path)) == ending(source.path):  # then it is written as it was
-        written = {name: getattr(source, name) for name in ("delimiter", "encoding") if hasattr(source, name)}
-    with TableWriter(path, **written, safe=safe) as out:
+    path = Path(path)
+    if isinstance(source, Delimited) and ending(path) == ending(source.path) and not safe:
+        _copy_lines(path, source, _changed(source, cells, rows, wanted))
+        return
+    if ending(path) in _EXCEL:
+        check_output(path)
+        with whole_file(path) as file:
+            if isinstance(source, Workbook) and ending(path) == ending(source.path):
+                complete_workbook(file, source, _changed(source, cells, rows, wanted), listed)
+            else:
+                write_workbook(file, source.chunks(_ROWS, raw=True), _changed(source, cells, rows, wanted), listed)
+        return
+    first = 0
+    with TableWriter(path, safe=safe) as out:
         for frame in source.chunks(_ROWS, raw=True):
             here = (rows >= first) & (rows < first + len(frame))
             done = cells.completed(frame, rows[here] - first, list(wanted[here]))
             out.write(done.rename(columns={UNNAMED: ""}) if source.unnamed else done)
             first += len(frame)
+
+
+def _changed(source: Table, cells: LabelCells, rows: np.ndarray, labels: np.ndarray) -> Iterator[dict[int, Any]]:
+    """Yield for each row of a file the cells that become others, by the number of their column."""
+    at, first = {name: number for number, name in enumerate(source.columns)}, 0
+    for frame in source.chunks(_ROWS, cells.columns, raw=True):
+        here = (rows >= first) & (rows < first + len(frame))
+        done = cells.completed(frame, rows[here] - first, list(labels[here]))
+        found: list[dict[int, Any]] = [{} for _ in range(len(frame))]
+        for row, label in zip(rows[here] - first, labels[here]):
+            name = label if cells.kind == "bits" else cells.columns[0]
+            found[row][at[name]] = done[name].iloc[row]
+        yield from found
+        first += len(frame)
+
+
+def _copy_lines(path: Path, source: Delimited, changed: Iterator[dict[int, Any]]) -> None:
+    """Copy a text file, line by line, with other text in some cells."""
+    # A mark at the beginning stays: it is read as a character, or written anew where the encoding asks for it.
+    encoder = codecs.getincrementalencoder(source.encoding)()
+    with whole_file(path) as file, ExitStack() as stack:
+        out: Any = file
+        if path.name.lower().endswith(".gz"):
+            out = stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0))
+        lines = stack.enter_context(open_text(source.path, source.encoding))
+        before = source.skip + 1  # lines that are no rows
+        for record in records(lines):
+            blank = not record.strip("\ufeff\r\n") and len(source.columns) > 1
+            if before and not blank:
+                before -= 1
+            elif not blank and (cells := next(changed, None)):
+                for column, text in sorted(cells.items(), reverse=True):
+                    spans = cell_spans(record, source.delimiter)
+                    record = with_cell(record, spans[column], str(text), source.delimiter)
+            out.write(encoder.encode(record))
+        if next(changed, None) is not None:
+            raise TableError(f"{source.path} was changed while it was read; nothing is written.")

@@ -62,14 +62,15 @@ def read_training_table(
         `absent_label` of an estimator
     zeros : what zeros will mean to the estimator, for the notes: "absent", "unrecorded"; None: "auto"
     dates : "day-first" or "month-first", for dates that could be either
-    **file_options : delimiter, decimal, encoding of `open_table`
+    **file_options : delimiter, decimal, encoding, sheet (of `path`) of `open_table`
     """
     options = {"missing": list(missing), **file_options}
     table = open_table(path, **options)
-    other = None if label_file is None else open_table(label_file, **options)
+    other = None if label_file is None else open_table(label_file, **{**options, "sheet": None})
     dropped = set(choose_columns(table.columns, drop, "drop"))
     columns = [name for name in table.columns if name not in dropped]
     name, notes = _id_column(table, columns, id)
+    notes = [*table.notes, *([] if other is None else other.notes), *notes]
     chosen = _label_columns(table, columns, labels) if other is None else _labels_of_file(other, labels, name)
     if name in chosen:
         raise TableError(f"Column {name!r} names the rows (id={name!r}) and is a label, too; choose one.")
@@ -200,7 +201,7 @@ def _names_rows(table: Table, frame: pd.DataFrame, features: list[str], forced: 
     found = next((name for name in features if name not in forced and names_rows(frame[name], name)), None)
     if found is None or len(features) == 1:
         return None
-    return frame[found] if frame[found].dtype == object else table.whole([found], [found])[found]
+    return table.whole([found], [found])[found]  # as it is written
 
 
 def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str] | None) -> list[str]:
