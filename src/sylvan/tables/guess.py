@@ -83,6 +83,8 @@ def guess(
     """
     column = without_marks(column, missing)
     name = str(column.name)
+    if not column.notna().any():
+        return Guess(None, "left out: empty")
     if categorical:
         return _categories(category_text(column), "")
     if pd.api.types.is_numeric_dtype(column):
@@ -95,8 +97,6 @@ def guess(
         return _categories(category_text(column), "categories")
     text = as_text(column).str.strip()
     known = text.dropna()
-    if known.empty:
-        return Guess(Numbers(), "empty")
     found = _as_dates(known, dates) or _numbers(name, known, decimal)
     return found or _text(name, known)
 
@@ -245,8 +245,6 @@ def _times(column: pd.Series, form: str) -> pd.Series:
 
 def _dates(column: pd.Series, form: str, note: str) -> Guess:
     times = read_times(column, form)
-    if times.notna().sum() == 0:
-        return Guess(Numbers(), "empty") if form else Guess(Dates(form, ["days"]), "empty")
     parts = varying_parts(times)
     made = "dates as " + ", ".join(parts)
     return Guess(Dates(form, parts), f"{made}; {note}" if note else made)

@@ -124,6 +124,22 @@ def test_damaged_gzip(tmp_path):
         read(path, labels=["tag_*"], drop=["remark"])
 
 
+def test_damaged_workbooks(tmp_path):
+    random = np.random.default_rng(0)
+    path = tmp_path / "table.xlsx"
+    make_songs(20).to_excel(path, index=False)
+    content = path.read_bytes()
+    for at in range(150):
+        damaged = bytearray(content)
+        if at % 3 == 0:
+            damaged = damaged[: int(random.integers(0, len(content)))]
+        for _ in range(int(random.integers(1, 9))):
+            if len(damaged):
+                damaged[int(random.integers(0, len(damaged)))] ^= 1 << int(random.integers(0, 8))
+        path.write_bytes(damaged)
+        read(path, labels=["tag_*"])
+
+
 def test_damaged_parquet(tmp_path):
     random = np.random.default_rng(0)
     path = tmp_path / "table.parquet"

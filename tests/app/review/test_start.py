@@ -163,7 +163,8 @@ def test_results_never_replace_what_is_read(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "completed"),
     [("a.csv", "completed.csv"), ("b.tsv.gz", "completed.tsv.gz"), ("c.arff", "completed.csv"),
-     ("d.TXT", "completed.TXT"), ("e.v1.csv", "completed.csv"), ("f.xlsx", "completed.csv")],
+     ("d.TXT", "completed.TXT"), ("e.v1.csv", "completed.csv"), ("f.xlsx", "completed.xlsx"),
+     ("g.arff", "completed.csv")],
 )  # fmt: skip
 def test_the_completed_table_is_called_as_the_table(name, completed, tmp_path):
     assert completed_name(tmp_path / name) == completed

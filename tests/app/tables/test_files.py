@@ -266,7 +266,7 @@ def test_files_that_are_not_there_or_not_tables(tmp_path):
     assert "songs.csv" in refused(tmp_path / "song.csv")
     assert refused(tmp_path / "no" / "x.csv") == f"There is no file {tmp_path / 'no' / 'x.csv'}."
     assert "is a folder; a file is needed" in refused(tmp_path)
-    assert "unknown kind of file; tables end in .csv" in refused(path.rename(tmp_path / "songs.xlsx"))
+    assert "unknown kind of file; tables end in .csv" in refused(path.rename(tmp_path / "songs.doc"))
     for name in ("rubbish.csv", "rubbish.csv.gz", "rubbish.parquet", "rubbish.arff", "rubbish.arff.gz", "rubbish.tsv"):
         (tmp_path / name).write_bytes(bytes(range(256)) * 4)
         assert name in refused(tmp_path / name)

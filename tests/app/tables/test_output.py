@@ -38,7 +38,7 @@ def test_the_same_table_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "one.csv.gz").read_bytes() == (tmp_path / "two.csv.gz").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["out.xlsx", "out", "out.arff", "out.parquet.gz", "out.json", "csv"])
+@pytest.mark.parametrize("name", ["out.ods", "out", "out.xlsx.gz", "out.arff", "out.parquet.gz", "out.json", "csv"])
 def test_names_that_no_table_can_have(tmp_path, name):
     with pytest.raises(TableError, match=r"tables can be written as \.csv"):
         TableWriter(tmp_path / name)

@@ -105,7 +105,7 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
         try:
             found = guess(
                 column, missing=options["missing"], categorical=name in forced, dates=options["dates"],
-                decimal=None if decimal == "." else decimal,
+                decimal=decimal,
             )  # fmt: skip
         except TableError as error:
             lines.append((name, "?", example, in_options(str(error))))

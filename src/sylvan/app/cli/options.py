@@ -40,7 +40,7 @@ def several(*options: Callable) -> Callable:
 
 file_options = several(
     click.option("--delimiter", metavar="SIGN", help="What is between cells. Default: seen from the first line."),
-    click.option("--decimal", metavar="SIGN", help="Decimal sign. Default: the model's, or a point."),
+    click.option("--decimal", metavar="SIGN", help="Decimal sign. Default: the model's, or as each column has it."),
     click.option("--sheet", metavar="NAME", help="Sheet of a workbook. Default: the first that is not empty."),
     click.option("--encoding", metavar="NAME", help="Encoding of text files. Default: the model's, or as the file is."),
 )

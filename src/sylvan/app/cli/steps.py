@@ -76,7 +76,7 @@ def format_of(options: dict[str, Any], about: dict[str, Any] | None = None) -> d
     """Return what the options say about text files, or else what a model was fitted with."""
     known = (about or {}).get("format", {})
     known = known if isinstance(known, dict) else {}
-    usual = {"decimal": known.get("decimal", "."), "encoding": known.get("encoding")}
+    usual = {"decimal": known.get("decimal"), "encoding": known.get("encoding")}
     names = ("delimiter", "decimal", "encoding", "sheet")
     given = {name: options[name] for name in names if options[name] is not None}
     return usual | given

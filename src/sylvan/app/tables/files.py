@@ -79,8 +79,8 @@ class Table:
 
 
 def open_table(
-    path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str = ".", encoding: str | None = None,
-    missing: Collection[str] = (), sheet: str | None = None,
+    path: str | os.PathLike[str], *, delimiter: str | None = None, decimal: str | None = None,
+    encoding: str | None = None, missing: Collection[str] = (), sheet: str | None = None,
 ) -> Table:  # fmt: skip
     """Open a table by the ending of its name: `.csv`, `.tsv`, `.parquet`, `.arff`, `.xlsx`, text also with `.gz`.
 
@@ -103,14 +103,15 @@ def open_table(
     kind = _ENDINGS.get(ending(path))
     if kind is None:
         raise TableError(f"{path}: unknown kind of file; tables end in {', '.join(_ENDINGS)} (text also with .gz).")
+    decimal = "." if decimal is None else decimal
     if len(decimal) != 1:
         raise TableError(f"decimal={decimal!r} is not one character.")
-    if kind is Delimited:
-        return Delimited(path, missing, delimiter, decimal, encoding)
     if kind is Workbook:
         return Workbook(path, missing, sheet)
     if sheet is not None:
         raise TableError(f"{path} has no sheets (sheet={sheet!r}).")
+    if kind is Delimited:
+        return Delimited(path, missing, delimiter, decimal, encoding)
     return kind(path, missing)
 
 
@@ -412,6 +413,8 @@ class Workbook(Table):
                 raise TableError(f"{path} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}.")
             self.sheet = sheet or next((name for name in names if any(map(any, _cells_of(book, name)))), names[0])
             rows = _cells_of(book, self.sheet)
+        except TableError:
+            raise
         except (CalamineError, OSError, IndexError, ValueError) as error:
             raise TableError(f"{path} is not a workbook that can be read: {str(error).splitlines()[0]}") from error
         except BaseException as error:  # a crash of the reader, which is not Python, comes as an exception of its own

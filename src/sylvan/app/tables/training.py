@@ -90,8 +90,7 @@ def read_training_table(
         name, features = str(found.name), [each for each in features if each != found.name]
         frame[name] = found
         notes.append(f"Column {name!r} names the rows (id='-': it does not).")
-    decimal = file_options.get("decimal")
-    cleaner = Cleaner(forced, options["missing"], None if decimal == "." else decimal, dates)
+    cleaner = Cleaner(forced, options["missing"], file_options.get("decimal"), dates)
     if other is None:
         cells = _fit_both(cleaner, frame[features], cells, frame, blank, notes)
     else:

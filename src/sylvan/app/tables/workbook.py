@@ -53,7 +53,7 @@ class SheetWriter:
 
         cells = []
         for value in values:
-            value = value if isinstance(value, WriteOnlyCell) else plain(value)
+            value = value if hasattr(value, "data_type") else plain(value)
             if isinstance(value, str) and value.startswith("="):
                 value, text = WriteOnlyCell(self.sheet, value=""), value
                 value.value, value.data_type = text, "s"
