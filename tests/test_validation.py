@@ -148,7 +148,7 @@ BAD_COLUMNS = {
 @pytest.mark.parametrize("kind", BAD_COLUMNS)
 def test_columns_that_are_not_numbers_are_named(kind):
     X = pd.DataFrame({"fine": [1.0, 2.0], "odd": BAD_COLUMNS[kind], "also fine": [True, False]})
-    with pytest.raises(ValueError, match=r"not numeric: \['odd'\]\. Encode them first"):
+    with pytest.raises(ValueError, match=r"not numeric: \['odd'\]\. Make numbers of them first"):
         check_features(BaseEstimator(), X, reset=True)
 
 

@@ -85,8 +85,8 @@ def column_name(number: int, names: Any) -> str:
     return f"column {number}" if names is None else f"column {names[number]!r}"
 
 
-def _name_bad_columns(X: pd.DataFrame) -> None:
-    """Raise an error that names the columns of a table that are not numbers."""
+def odd_columns(X: pd.DataFrame) -> list[Any]:
+    """Return the columns of a table that are not numbers."""
     bad = []
     for name, column in X.items():
         if isinstance(column.dtype, pd.CategoricalDtype) or getattr(column.dtype, "kind", "O") in "mM":
@@ -96,10 +96,15 @@ def _name_bad_columns(X: pd.DataFrame) -> None:
                 column.to_numpy(dtype=float, na_value=np.nan)
             except (TypeError, ValueError):
                 bad.append(name)
-    if bad:
+    return bad
+
+
+def _name_bad_columns(X: pd.DataFrame) -> None:
+    """Raise an error that names the columns of a table that are not numbers."""
+    if bad := odd_columns(X):
         raise ValueError(
-            f"X has columns that are not numeric: {bad}. Encode them first, for example with "
-            "sklearn.preprocessing.OrdinalEncoder or pandas.get_dummies."
+            f"X has columns that are not numeric: {bad}. Make numbers of them first: sylvan.tables.Cleaner does, or "
+            "sklearn.preprocessing.OrdinalEncoder."
         )
 
 

@@ -18,8 +18,11 @@ from sylvan.labels.findings import Decider, Findings
 from sylvan.labels.table import check_marks
 from sylvan.labels.weak import ZEROS
 from sylvan.measures import Measure
+from sylvan.tables import Cleaner
 
-_SOMETIMES = {"feature_names_in_": np.ndarray, "label_names_in_": np.ndarray, "_findings": Findings}
+_SOMETIMES = {
+    "feature_names_in_": np.ndarray, "label_names_in_": np.ndarray, "_findings": Findings, "cleaner_": Cleaner,
+}  # fmt: skip
 _ALWAYS: dict[str, Any] = {
     **dict.fromkeys(("n_layers_", "n_labels_", "n_features_in_"), int),
     **dict.fromkeys(("label_frequency_", "label_bound_"), np.ndarray | pd.Series | None),
@@ -122,6 +125,9 @@ def check_cascade(model: Any) -> None:
         require(
             model.labels_.X is None or model.labels_.X.shape[1] == model.n_features_in_, "There are other features."
         )
+    if "cleaner_" in vars(model):
+        made = list(model.cleaner_.get_feature_names_out())
+        require(made == list(getattr(model, "feature_names_in_", ())), "cleaner_ makes other features.")
     n_inputs = model.n_features_in_
     if scanning is not None:
         same = getattr(scanning, "n_features_in_", None) == n_inputs and hasattr(scanning, "trace_importances")

@@ -29,6 +29,7 @@ from sylvan.labels.findings import Findings
 from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
 from sylvan.labels.summary import Grown, Summary
 from sylvan.labels.weak import WeakLabels, read_weak_labels
+from sylvan.tables import clean_frame
 
 _NOTHING_IMPUTED = (
     "No label was imputed: no unrecorded cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "
@@ -99,6 +100,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         a label has no absent cell at all: then they learn 0 there.
     class_weight : dict, list of dicts, "balanced" or None, default=None
         Weights of classes, as in scikit-learn's forests.
+    cleaner : "auto", Cleaner or None, default="auto"
+        Makes numbers of the columns of tables: dates, categories, text (`sylvan.tables.Cleaner`, fitted with the
+        cascade). "auto": if a table has columns that are no numbers. None: such tables are refused.
     n_jobs : int or None, default=None
         Blocks of trees that are worked on at a time; None leaves it to the forests.
     random_state : int, RandomState or None, default=None
@@ -123,6 +127,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
     feature_importances_ : importance of the input features, block importances traced back through the layers
     model_size_ : bytes of the predictor, with who drew which row, which `save` leaves out (`labels_.nbytes`: findings)
     scanning_, calibration_ : the fitted `scanning` and `calibrate`, or None
+    cleaner_ : the fitted `cleaner`, if one was needed; features are then the columns that it makes
     tree_weights_, thresholds_ : of cascades with `WeightedForest`, with `MeasureAwareReuse`
     interactions_, mining_report_, label_links_ : of cascades with `Interactions`, with `LabelLinks`
 
@@ -167,6 +172,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         absent_label: Any = None,
         zeros: str = "auto",
         class_weight: Any = None,
+        cleaner: Any = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -199,7 +205,7 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         Parameters
         ----------
         X : array, table or sparse matrix of shape (n, n_features)
-            NaN stands for a missing value.
+            NaN stands for a missing value. Tables may have dates, text and categories (`cleaner`).
         y : (n, n_labels) of 0/1 (yes/no, true/false in tables), or lists of labels by row; or (n,) classes
             1 is a recorded positive. 0 is "not recorded", and may be imputed, or known to be absent (`zeros`). NaN, or
             `unknown_label`, is unknown. Of two classes, the second is the positive one, which may be missing unless
@@ -256,6 +262,9 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
             plan = make_plan(self, weak.targets.form)
             seeds = check_random_state(self.random_state).randint(MAX_SEED, size=plan.max_layers).tolist()
             check_same_order(X, weak.targets.index)
+            X, cleaner = clean_frame(X, self.cleaner)
+            if cleaner is not None:
+                self.cleaner_ = cleaner
             X = check_features(self, X, reset=True)
             check_rows(X.shape[0], weak.targets.n_rows)
             weights = row_weights(sample_weight, self.class_weight, weak)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +17,7 @@ from sylvan.io import Savable
 from sylvan.labels.findings import Decider
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import read_targets
+from sylvan.tables import as_frame
 
 
 class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -31,6 +33,9 @@ class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, Cl
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "layers_")
+        X = as_frame(X)
+        if isinstance(X, pd.DataFrame) and (cleaner := vars(self).get("cleaner_")) is not None:
+            X = cleaner.transform(X)
         return check_features(self, X, reset=False)
 
     def _ask(self, X: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ from sylvan.io.checks import require
 Kind = TypeVar("Kind", bound=type)
 
 # Where stored classes live. They are imported, one after the other, when a file names a class that is not known yet.
-_ROOMS = ("measures", "labels.calibrate", "labels.impute", "forests", "cascade", "pairs", "algorithms")
+_ROOMS = ("measures", "tables", "labels.calibrate", "labels.impute", "forests", "cascade", "pairs", "algorithms")
 _FROM_SKLEARN = {"_sklearn_output_config": dict}  # what `set_output` leaves on an estimator
 _classes: dict[str, "Known"] = {}
 _names: dict[type, str] = {}

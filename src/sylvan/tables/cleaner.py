@@ -59,14 +59,17 @@ class Cleaner(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, categorical: Collection[str] = (), missing: Collection[str] = (), decimal: str | None = None,
-        dates: str | None = None,
-    ) -> None:  # fmt: skip
+        self, categorical: Any = (), missing: Any = (), decimal: str | None = None, dates: str | None = None
+    ) -> None:
         keep(self, locals())
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> "Cleaner":
         """Guess how each column is read; a `TableError` names all columns that cannot be guessed."""
         check_choice("dates", self.dates, (None, "day-first", "month-first"))
+        for name in ("categorical", "missing"):
+            if isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a list of texts, got {getattr(self, name)!r}: put it in brackets.")
+        X = as_pandas(X)
         guesses = self.look(X)
         questions = [found.question for found in guesses.values() if found.question]
         if len(questions) == 1:
@@ -98,6 +101,7 @@ class Cleaner(TransformerMixin, BaseEstimator):
         `unseen` gets, for each column of categories, the values that were not there in the fit.
         """
         check_is_fitted(self, "readings_")
+        X = as_pandas(X)
         self.check_columns({str(name) for name in X.columns})
         parts, questions = [], []
         for name, reading in self.readings_.items():
@@ -165,6 +169,14 @@ class Cleaner(TransformerMixin, BaseEstimator):
                 kind = {"limits": bool, "more": bool, "values": list, "parts": list, "words": list}.get(field, str)
                 require(isinstance(value, kind), f"{field} of column {name!r} is not as it should be.")
             reading.check()
+
+
+def as_pandas(X: Any) -> pd.DataFrame:
+    """Return a table as one of pandas, whatever library it is of."""
+    X = X if isinstance(X, pd.DataFrame) or not hasattr(X, "to_pandas") else X.to_pandas()
+    if not isinstance(X, pd.DataFrame):
+        raise TypeError(f"A table with names of columns is needed, got a {type(X).__name__}.")
+    return X
 
 
 def _are_texts(values: Any) -> bool:
