@@ -91,8 +91,9 @@ def test_a_model_file_keeps_the_cleaner(model, tmp_path):
 def test_suggestions_reasons_and_checks_work(model):
     found = model.suggest_labels(top=5, reasons=2)
     assert found["row"].isin(X.index).all()
-    reasons = model.explain_cells(X[:3].reset_index(drop=True))
-    assert reasons.top(1)[0][0].feature in model.feature_names_in_
+    told = [reason for line in model.explain_cells(X[:9].reset_index(drop=True)).top(3) for reason in line]
+    assert {reason.feature for reason in told} <= set(model.feature_names_in_)
+    assert {reason.value for reason in told if reason.feature == "soil"} <= set(SOIL)  # in words
     assert model.check_recovery(X, Y, random_state=0)["hidden"].iloc[-1] > 0
 
 

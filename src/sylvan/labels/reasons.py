@@ -1,5 +1,6 @@
 """One reason, as people read it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -25,6 +26,16 @@ class Reason(NamedTuple):
         shown = self.value if isinstance(self.value, str) else f"{self.value:.4g}"
         shown = "missing" if self.level == "missing" else shown
         return f"{self.feature} = {shown}{level} {signed(self.contribution)}"
+
+
+def in_words(reasons: list[Reason], categories: Mapping[str, Sequence[str]]) -> list[Reason]:
+    """Return reasons with the names of categories for their numbers, which are neither high nor low."""
+    return [
+        reason._replace(value=categories[reason.feature][int(reason.value)], level="")
+        if reason.feature in categories and reason.value == reason.value
+        else reason
+        for reason in reasons
+    ]
 
 
 def signed(number: float) -> str:

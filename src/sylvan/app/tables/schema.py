@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from sylvan.app.tables.labels import KINDS, LabelCells
-from sylvan.labels.reasons import Reason
+from sylvan.labels.reasons import Reason, in_words
 from sylvan.labels.words import ABSENT
 from sylvan.tables import Cleaner, Numbers
 
@@ -67,12 +67,7 @@ class TableSchema:
 
     def in_words(self, reasons: list[Reason]) -> list[Reason]:
         """Return reasons with the names of categories for their numbers, which are neither high nor low."""
-        return [
-            reason._replace(value=self.categories[reason.feature][int(reason.value)], level="")
-            if reason.feature in self.categories and reason.value == reason.value
-            else reason
-            for reason in reasons
-        ]
+        return in_words(reasons, self.categories)
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as plain data, for a model file."""

@@ -1,6 +1,6 @@
 """Reasons for single cells: what speaks for a label in a row, and against it, in input features; and similar rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from sylvan.cascade.explain.similar import Neighbours, Similar
 from sylvan.cascade.explain.trace import Trace
 from sylvan.cascade.layer import Layer
 from sylvan.labels.lists import row_names
-from sylvan.labels.reasons import Reason
+from sylvan.labels.reasons import Reason, in_words
 
 _BLOCK_NUMBERS = 1 << 24  # leaves, and contributions, that are in hand at a time
 _FEW, _MANY = 0.25, 0.75  # shares of the rows of the fit between which a value is a usual one
@@ -74,6 +74,7 @@ class Reasons:
     slope: np.ndarray = field(repr=False)
     similar: list[list[Similar]] | None = field(default=None, repr=False)
     levels: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = field(default=None, repr=False)
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)  # names for their numbers
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -99,7 +100,8 @@ class Reasons:
         added = self.contribution[:, :k] * self.slope[:, None]
         level = np.full(feature.shape, "", dtype=object) if self.levels is None else self.levels(feature, value)
         lines = zip(feature.tolist(), value.tolist(), level.tolist(), added.tolist())
-        return [[Reason(self.features[f], *rest) for f, *rest in zip(*line) if rest[-1] != 0.0] for line in lines]
+        found = ([Reason(self.features[f], *rest) for f, *rest in zip(*line) if rest[-1] != 0.0] for line in lines)
+        return [in_words(line, self.categories) for line in found]
 
     def texts(self, k: int = 3) -> list[str]:
         """Return a line for each cell: `no3 = 4.1 (high) +.12; ph = 6.2 (low) -.03`."""
@@ -199,6 +201,7 @@ class CellReasons:
             source.names[row], pd.Index(self.decider_.form.label_names, dtype=object, tupleize_cols=False)[label],
             [str(name) for name in names], feature, contribution, value, rest, base, output, base_present, present,
             slope, named, None if source.findings is None or source.findings.X is None else Levels(source.findings.X),
+            getattr(vars(self).get("cleaner_"), "categories", {}),
         )  # fmt: skip
 
     def _with_reasons(self, cells: pd.DataFrame, reasons: int, similar: int) -> pd.DataFrame:
