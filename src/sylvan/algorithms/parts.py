@@ -9,6 +9,7 @@ from sylvan._docs import documented
 from sylvan._validation import check_choice, check_integer
 from sylvan.cascade.augment import OutputSpace, TreeEmbedding, Union
 from sylvan.cascade.estimator import DeepForestClassifier
+from sylvan.cascade.recipes import RECIPES
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest
 
 T = TypeVar("T", bound=Callable[..., DeepForestClassifier])
@@ -81,8 +82,6 @@ def recipe(paper: Settings | None = None, code: Settings | None = None) -> Calla
 
     def complete(function: T) -> T:
         documented(_ENTRIES, example=_EXAMPLE)(function)
-        if paper is None:
-            return function
         signature = inspect.signature(function)
         parts = signature.parameters.items()
         defaults = {name: each.default for name, each in parts if each.default is not each.empty}
@@ -91,12 +90,15 @@ def recipe(paper: Settings | None = None, code: Settings | None = None) -> Calla
         def configured(*args: Any, **given: Any) -> DeepForestClassifier:
             known = signature.bind(*args, **given).arguments
             known |= known.pop("options", {})
-            settings = _settings(function.__name__, paper, code, known.get("as_published", False))
+            settings = (
+                {} if paper is None else _settings(function.__name__, paper, code, known.get("as_published", False))
+            )
             everything = defaults | settings | known
             chosen = {name: value for name, value in settings.items() if name not in known}
             made = {name: value(everything) if inspect.isfunction(value) else value for name, value in chosen.items()}
-            return function(**(known | made))
+            return function(**(known | made)).made_by(function.__name__, dict(known), defaults)
 
+        RECIPES[function.__name__] = configured
         return cast(T, configured)
 
     return complete

@@ -22,6 +22,7 @@ from sylvan.tables import Cleaner
 
 _SOMETIMES = {
     "feature_names_in_": np.ndarray, "label_names_in_": np.ndarray, "_findings": Findings, "cleaner_": Cleaner,
+    "_recipe": dict,
 }  # fmt: skip
 _ALWAYS: dict[str, Any] = {
     **dict.fromkeys(("n_layers_", "n_labels_", "n_features_in_"), int),
@@ -108,8 +109,13 @@ def check_cascade(model: Any) -> None:
     """Check a `DeepForestClassifier` that came from a file, fitted or not."""
     check_jobs(model.n_jobs)
     check_templates(model.forests)
+    made = vars(model).get("_recipe", {"name": "", "arguments": {}, "usual": {}})
+    good = isinstance(made.get("name"), str) and all(
+        isinstance(made.get(each), dict) for each in ("arguments", "usual")
+    )
+    require(good, "What it was made by makes no sense.")
     if not all_or_none(model, tuple(_ALWAYS)):
-        require(not _SOMETIMES.keys() & vars(model).keys(), "The layers are missing.")
+        require(not (_SOMETIMES.keys() - {"_recipe"}) & vars(model).keys(), "The layers are missing.")
         return
     check_marks(model.unknown_label, model.absent_label)
     check_choice("zeros", model.zeros, ZEROS)

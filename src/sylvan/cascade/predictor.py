@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sylvan._validation import check_features
@@ -13,6 +13,7 @@ from sylvan.cascade.explain.reasons import CellReasons
 from sylvan.cascade.explain.rules import ReadableRules
 from sylvan.cascade.layer import Layer, ask_layers, row_blocks, through_layers, trace_importances
 from sylvan.cascade.plan import default_measure
+from sylvan.cascade.recipes import MadeByRecipe
 from sylvan.io import Savable
 from sylvan.labels.findings import Decider
 from sylvan.labels.state import mean_of
@@ -20,7 +21,7 @@ from sylvan.labels.table import read_targets
 from sylvan.tables import as_frame
 
 
-class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, ClassifierMixin, BaseEstimator):
+class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, ClassifierMixin, MadeByRecipe):
     """Predicts, transforms and explains with the layers of a cascade. `DeepForestClassifier` fits them."""
 
     # What a fit leaves, and parameters of the estimator that matter here.
