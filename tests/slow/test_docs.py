@@ -56,9 +56,11 @@ DOCUMENTED = (
     "labels.impute",
     "pairs",
     "plotting",
+    "tables",
 )
 NOT_RUN = {
     "index.md": 1, "howto/comparing-methods.md": 1, "howto/labels-and-cleanlab.md": 1, "howto/review-page.md": 2,
+    "howto/messy-tables.md": 1,
     "results/README.md": 1,
 }  # fmt: skip
 
