@@ -427,3 +427,27 @@ def test_search_works_from_disk(site, tmp_path):
     shutil.rmtree(tmp_path, ignore_errors=True)
     found = re.findall(r'<a href="([^"]*)" class="md-search-result__link"', run.stdout)
     assert any("concepts.html" in address for address in found), run.stdout[-500:]
+
+
+def renew(page: str) -> int:
+    """Write what the blocks of a page print now into the page, where it differs; return how many differ."""
+    path = DOCS / page
+    with tempfile.TemporaryDirectory() as folder:
+        done, outputs = run_page(page, Path(folder))
+        if done.returncode:
+            sys.exit(done.stderr)
+        printed = json.loads((Path(folder) / "printed.json").read_text())
+    lines, n_changed = path.read_text(encoding="utf-8").split("\n"), 0
+    for at, block in sorted(outputs.items(), reverse=True):
+        exact = block.title == "output"
+        if lines_of(printed[at], numbers=exact) != lines_of(block.text, numbers=exact):
+            first, n_changed = block.line - 1, n_changed + 1
+            indent = " " * (len(lines[first - 1]) - len(lines[first - 1].lstrip()))
+            lines[first : first + block.text.count("\n")] = [indent + line for line in lines_of(printed[at])]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return n_changed
+
+
+if __name__ == "__main__":  # outputs that a change of behaviour changes: python tests/slow/test_docs.py [PAGE ...]
+    for each in sys.argv[1:] or WITH_CODE:
+        print(each, renew(each))  # noqa: T201

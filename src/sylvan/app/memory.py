@@ -18,6 +18,7 @@ __all__ = ["available_memory", "estimate_fit_memory"]
 _ROOT = Path("/")
 _SMALL = 20_000  # cells of X and Y that need no estimate: trials would cost more than they tell
 _ROWS, _TREES = (200, 600), (8, 24)  # of the trials
+_BYTES_OF_A_CELL = 100  # while a calibration is fitted, which trials leave out
 _WASTE = 1.25  # memory between arrays that is not given back, and what compiled code takes for a while
 
 
@@ -46,7 +47,8 @@ def estimate_fit_memory(model: Any, X: Any, Y: Any) -> int:
         needed = grown * _by_rows(*by_rows[:, 0], n=n) + _by_rows(*by_rows[:, 1], n=n)
     except Exception:  # an estimate must never be what stops a fit
         needed = 8.0 * (np.size(X) + np.size(Y))
-    return int(_WASTE * needed)
+    calibration = 0.0 if getattr(model, "calibrate", None) is None else _BYTES_OF_A_CELL * np.size(Y)
+    return int(_WASTE * needed + calibration)
 
 
 def _trial(model: Any, X: Any, Y: Any, rows: int, trees: int, n_layers: int) -> tuple[float, float]:
