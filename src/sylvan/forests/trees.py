@@ -67,7 +67,7 @@ class TreeArrays:
         go left; `child` is the left child within the tree (the right one follows it) or, for a
         leaf, the leaf's number within the tree, counted from left to right
     leaf_length, leaf_label, leaf_value : labels of each leaf and their probabilities, in steps of 2**-16; labels not
-        listed have 0
+        listed have 0, and so have those of less than half a step
     weight : (n_trees,) by which leaf values of a tree are multiplied when they are added up; None: they are not
     """
 
@@ -154,7 +154,7 @@ class TreeArrays:
     @cached_property
     def _spelled(self) -> Spelled:
         n, n_leaves = len(self.column), int(self.n_leaves.sum())
-        lengths = {"i4 f8 i4 u1 f4": n, "i4": n_leaves}
+        lengths = {"i4 f8 i4 u1 f8": n, "i4": n_leaves}
         spelled = Spelled(*[np.empty(length, kind) for kinds, length in lengths.items() for kind in kinds.split()])
         nodes = (self.column, self.column_high, self.cut, self.packed_child)
         kernels.spell_nodes(self.n_nodes, *nodes, *spelled)
@@ -324,7 +324,7 @@ class TreeArrays:
         is_leaf = self.feature < 0
         leaf_size = np.empty(len(self.leaf_length))
         leaf_size[first[is_leaf]] = self.size[is_leaf]
-        share = leaf_size[leaf] / np.repeat(self.size.astype(np.float64), last - first)
+        share = leaf_size[leaf] / np.repeat(self.size, last - first)
         mean = sparse.csr_array((share, leaf, below), shape=(len(self.feature), len(leaf_size)))
         listed = (self.leaf_value, self.leaf_label.astype(np.int64), self.value_start)
         value = mean @ sparse.csr_array(listed, shape=(len(leaf_size), self.n_labels))

@@ -56,6 +56,9 @@ def make_trees(n_trees: int, largest_bag: int, min_leaf: int, n_values: int, n_f
 
     A tree has at most as many leaf values as its rows have positive labels, and unknown ones.
     """
+    most = max(2 * (largest_bag // min_leaf), n_values)
+    if most >= 2**30:  # places within a tree are kept in four bytes
+        raise ValueError(f"A tree may have up to {most:,} nodes or labels here, too many: let it draw fewer rows.")
     n_nodes, n_values = 2 * n_trees * max(1, largest_bag // min_leaf), n_trees * n_values
     high = n_nodes if max(n_features, n_labels) > 0xFFFF else 0
     lengths = (n_trees, n_trees, n_nodes, high, n_nodes, n_nodes, n_values, n_values if n_labels > 256 else 0, n_values)

@@ -94,7 +94,7 @@ def _walk_up(end, feature, threshold, above, columns, first, items, thresholds):
     return n
 
 
-@kernel("i8(i4[], f8[], f4[], i8[], i8[], i8, i8[], flag, out i8[,], out f8[,], out f8[])")
+@kernel("i8(i4[], f8[], f8[], i8[], i8[], i8, i8[], flag, out i8[,], out f8[,], out f8[])")
 def read_ends(feature, threshold, size, above, depth, max_depth, columns, first, items, thresholds, weight):
     """Write the path of each end, in the order of nodes, and its weight; return the largest number of items.
 

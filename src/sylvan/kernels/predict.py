@@ -315,7 +315,7 @@ def find_depth(n_nodes, child):
     return deepest
 
 
-@kernel("void(i8[], u2[], u2[], f8[], i4[], out i4[], out f8[], out i4[], out u1[], out f4[], out i4[])")
+@kernel("void(i8[], u2[], u2[], f8[], i4[], out i4[], out f8[], out i4[], out u1[], out f8[], out i4[])")
 def spell_nodes(n_nodes, column, column_high, cut, packed, feature, threshold, child, missing_left, size, leaf_length):
     """Write what each field of a node means, each on its own; `child` of a leaf is its number from left to right."""
     below = np.empty(largest(n_nodes), np.int32)

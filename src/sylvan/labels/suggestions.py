@@ -10,7 +10,7 @@ from scipy import sparse
 from sylvan._validation import check_integer, check_number
 from sylvan.labels.lists import row_names
 from sylvan.labels.table import lists_labels
-from sylvan.labels.words import WORDS
+from sylvan.labels.words import WORDS, opposite
 
 ALL = "all labels"
 
@@ -104,8 +104,7 @@ def _word_for_one(Y: pd.DataFrame, column: int) -> Any:
     words = [word for word in (*own.unique(), *pd.unique(others)) if isinstance(word, str)]
     known = {word: WORDS.get(word.strip().lower()) for word in words}
     ones = [word for word, bit in known.items() if bit == 1]
-    opposite = {"no": "yes", "n": "y", "false": "true", "f": "t", "0": "1"}
-    ones += [opposite[word.strip().lower()] for word, bit in known.items() if bit == 0]
+    ones += [word for word, bit in ((opposite(word), bit) for word, bit in known.items()) if bit == 0 and word]
     return ones[0] if ones else None
 
 

@@ -222,6 +222,10 @@ def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None, absent_
         y = np.ma.filled(y.astype(float), np.nan)
     elif lists_labels(y):
         y = labels_from_lists(y, labels=names)
+    elif (sign := _separator_of(y)) is not None:
+        text = f"Cells such as {_first_text(y)!r} are read as lists of labels, with {sign!r} between them."
+        warn_user(text, DataConversionWarning)
+        y = labels_from_lists(y.squeeze(axis=1) if y.ndim == 2 else y, labels=names, separator=sign)
     columns = y.columns if isinstance(y, pd.DataFrame) else None
     if sparse.issparse(y):
         return replace(_read_sparse(y, unknown_label, absent_label), index=index)
@@ -266,6 +270,29 @@ def read_labels(y: Any) -> Targets:
     if not targets.form.has_labels:
         raise ValueError("Y must hold 0, 1 and NaN only: a table of labels, not classes.")
     return targets
+
+
+def _separator_of(y: Any) -> str | None:
+    """Return what separates labels in a column of text: a sign that classes hardly have in their names."""
+    if not isinstance(y, pd.Series | pd.DataFrame) or (y.ndim == 2 and y.shape[1] != 1):
+        return None
+    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y
+    if (
+        pd.api.types.is_numeric_dtype(column)
+        or not column.map(lambda cell: isinstance(cell, str) or pd.isna(cell)).all()
+    ):
+        return None
+    for sign in (";", "|"):
+        parts = column.dropna().astype(str).str.split(sign, regex=False).explode().str.strip()
+        parts = parts[parts != ""]
+        if column.astype(str).str.contains(sign, regex=False).any() and parts.nunique() <= max(2, len(parts) // 2):
+            return sign
+    return None
+
+
+def _first_text(y: Any) -> str:
+    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y
+    return str(next(cell for cell in column if isinstance(cell, str) and any(sign in cell for sign in ";|")))
 
 
 def lists_labels(y: Any) -> bool:

@@ -19,6 +19,19 @@ _ABSENT = (
 WORDS = dict.fromkeys(_PRESENT.split(), 1) | dict.fromkeys(_ABSENT.split(), 0) | {"not detected": 0, "not present": 0}
 
 
+_OPPOSITES = {
+    "no": "yes", "n": "y", "f": "t", "0": "1", "false": "true", "absent": "present", "-": "+", "negative": "positive",
+    "neg": "pos", "nein": "ja", "falsch": "wahr", "non": "oui", "faux": "vrai", "não": "sim", "falso": "verdadero",
+    "not detected": "detected", "undetected": "detected", "not present": "present", "nej": "ja", "ei": "kyllä",
+    "nie": "tak", "✗": "✓", "✘": "✔", "☐": "☑", "❌": "✅", "nao": "sim", "falskt": "sant",
+}  # fmt: skip
+
+
+def opposite(word: str) -> str | None:
+    """Return what a table that writes this word for 0 would write for 1."""
+    return _OPPOSITES.get(word.strip().lower())
+
+
 ABSENT = -1  # what words for "known to be absent" stand for, where 0 is not recorded
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from sylvan.exceptions import TableError
 
+_WHOLE = r"^(-?\d+)\.0+$"
 _NO_CELLS = (list, tuple, dict, set, bytes, np.ndarray)
 
 
@@ -31,8 +32,8 @@ def as_text(column: pd.Series) -> pd.Series:
 
 
 def category_text(column: pd.Series) -> pd.Series:
-    """Return values as text in one way, whatever file they come from: 1.0 is 1."""
-    return as_text(column).str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    """Return values as text in one way, whatever file they come from: 1.0 is 1, blanks around do not count."""
+    return as_text(column).str.strip().str.replace(_WHOLE, r"\1", regex=True)
 
 
 def marked(column: pd.Series, missing: Collection[str]) -> Any:
@@ -42,4 +43,17 @@ def marked(column: pd.Series, missing: Collection[str]) -> Any:
     if pd.api.types.is_numeric_dtype(column):
         numbers = pd.to_numeric(pd.Series(list(missing), dtype=object), errors="coerce").dropna()
         return column.isin(numbers.tolist()).to_numpy(dtype=bool)
-    return as_text(column).isin(list(missing)).to_numpy(dtype=bool)
+    text = as_text(column)
+    return (text.isin(list(missing)) | text.str.replace(_WHOLE, r"\1", regex=True).isin(list(missing))).to_numpy(
+        dtype=bool
+    )
+
+
+def known_kind(column: pd.Series) -> pd.Series:
+    """Return points and lengths of time of pyarrow as those of numpy; other columns as they are."""
+    kind = column.dtype.kind if isinstance(column.dtype, pd.ArrowDtype) else ""
+    if kind not in ("M", "m"):
+        return column
+    values = list(column.astype(object).where(column.notna(), None))
+    made: Any = pd.to_datetime(values, utc=True) if kind == "M" else pd.to_timedelta(values)
+    return pd.Series(made.array, index=column.index, name=column.name)

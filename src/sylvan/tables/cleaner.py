@@ -15,7 +15,7 @@ from sylvan._validation import check_choice, keep
 from sylvan.exceptions import TableError
 from sylvan.io import stored
 from sylvan.io.checks import require
-from sylvan.tables.guess import Guess, guess, without_marks
+from sylvan.tables.guess import COUNTS, Guess, guess, without_marks
 from sylvan.tables.readings import KINDS, Categories, Numbers, all_names, kind_of
 
 
@@ -71,6 +71,9 @@ class Cleaner(TransformerMixin, BaseEstimator):
                 raise TypeError(f"{name} must be a list of texts, got {getattr(self, name)!r}: put it in brackets.")
         X = as_pandas(X)
         guesses = self.look(X)
+        if not any(found.reading or found.question for found in guesses.values()):  # better a counter than nothing
+            counters = [name for name, found in guesses.items() if found.note.startswith(COUNTS)]
+            guesses |= {name: Guess(Numbers()) for name in counters}
         questions = [found.question for found in guesses.values() if found.question]
         if len(questions) == 1:
             raise TableError(questions[0])
@@ -176,7 +179,11 @@ def as_pandas(X: Any) -> pd.DataFrame:
     X = X if isinstance(X, pd.DataFrame) or not hasattr(X, "to_pandas") else X.to_pandas()
     if not isinstance(X, pd.DataFrame):
         raise TypeError(f"A table with names of columns is needed, got a {type(X).__name__}.")
-    return X
+    names = [str(name) for name in X.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TableError(f"Two columns are called {twice!r}; names must differ.")
+    return X.set_axis(names, axis=1)
 
 
 def _are_texts(values: Any) -> bool:

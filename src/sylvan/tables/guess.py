@@ -11,7 +11,7 @@ import pandas as pd
 
 from sylvan._messages import many, shorten
 from sylvan.labels.words import MISSING
-from sylvan.tables.cells import as_text, category_text, marked
+from sylvan.tables.cells import as_text, category_text, known_kind, marked
 from sylvan.tables.readings import (
     NO_NUMBER,
     Categories,
@@ -26,21 +26,24 @@ from sylvan.tables.readings import (
 )
 
 MOST_CATEGORIES = 100
+COUNTS = "left out: it numbers the rows"
 _MOST_WORDS = 50
 _FEW_CELLS = 0.5  # share of cells that must be numbers, for the others to be mistakes
+_FEW_ROWS = 10  # of fewer, numbers in order may be anything
 _TEXT_WORDS = 3  # words of a cell, in the mean, from which on it is text that somebody wrote
 _NUMBER = re.compile(
-    r"(?P<limit>[<>≤≥]?)=?\s*(?P<coin>[$€£¥]?)\s*(?P<number>[-+−]?(?:\d{1,3}(?:[\s\u00a0\u202f']\d{3})+(?:[.,]\d+)?|\d[\d.,]*|[.,]\d+)"
-    r"(?:[eE][-+]?\d+)?)"
+    r"(?P<limit>[<>≤≥]?)=?\s*(?P<coin>[$€£¥]?)\s*"
+    r"(?P<number>[-+−–(]?(?:\d{1,3}(?:(?P<apart>[.,\s\u00a0\u202f'])\d{3})(?:(?P=apart)\d{3})*(?:[.,]\d*)?|\d+(?:[.,]\d*)?|[.,]\d+)"
+    r"(?:[eE][-+]?\d+)?\)?)"
     r"\s*(?P<unit>[%‰°$€£¥]|[°µμ]?[A-Za-zµμΩ][A-Za-z0-9µμΩ/^.²³·-]*)?"
 )
 _FORMS = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y", "%d.%m.%y", "%d.%m.%Y %H:%M",
     "%d.%m.%Y %H:%M:%S", "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y", "%d/%m/%Y %H:%M",
     "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y",
-    "%b %d, %Y", "%B %d, %Y", "%Y-%m", "%b %Y", "%B %Y",
+    "%b %d, %Y", "%B %d, %Y", "%Y-%m", "%b %Y", "%B %Y", "%H:%M", "%H:%M:%S",
 )  # fmt: skip
-_LIKE_DATES = r"^\s*\w+[-/. ,]+\w+(?:[-/. ,T]|$)"
+_LIKE_DATES = r"^\s*\w+[-/. ,:]+\w+(?:[-/. ,:T]|$)"
 _TWIN = {form: form.replace("%d", "%#").replace("%m", "%d").replace("%#", "%m") for form in _FORMS}
 
 
@@ -88,6 +91,8 @@ def guess(
     if categorical:
         return _categories(category_text(column), "")
     if pd.api.types.is_numeric_dtype(column):
+        if _counts_rows(column):
+            return Guess(None, f"{COUNTS} (id={name!r} names them by it)")
         return Guess(Numbers(), _sentinel(column))
     if pd.api.types.is_timedelta64_dtype(column):
         return Guess(Numbers(), "lengths of time, in days")
@@ -103,10 +108,20 @@ def guess(
 
 def without_marks(column: pd.Series, missing: Collection[str]) -> pd.Series:
     """Return a column in which marks of missing values are missing."""
+    column = known_kind(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = as_text(column)
     marks = list(missing) if pd.api.types.is_numeric_dtype(column) else [*MISSING, *missing]
     return column.mask(marked(column, marks)) if marks and not _is_time(column) else column
+
+
+def _counts_rows(column: pd.Series) -> bool:
+    """Say whether a column is 0, 1, 2, ... or 1, 2, 3, ...: in a sorted table it knows too much."""
+    n = len(column)
+    if n < _FEW_ROWS or not pd.api.types.is_integer_dtype(column) or column.isna().any():
+        return False
+    values = column.to_numpy(dtype=np.int64)
+    return bool(values[0] in (0, 1) and (np.diff(values) == 1).all())
 
 
 def _is_time(column: pd.Series) -> bool:
@@ -142,7 +157,7 @@ def _numbers(name: str, known: pd.Series, decimal: str | None) -> Guess | None:
     units = sorted({match["unit"] or match["coin"] for match in found})
     if len(units) > 1:
         return _mixed_units(name, units)
-    texts = [match["number"].replace("−", "-") for match in found]
+    texts = [match["number"].translate({0x2212: "-", 0x2013: "-", 0x28: "-", 0x29: None}) for match in found]
     signs = _signs(texts, decimal)
     if signs is None:
         example = next(text for text in texts if "," in text)
@@ -151,7 +166,7 @@ def _numbers(name: str, known: pd.Series, decimal: str | None) -> Guess | None:
     limits = any(match["limit"] for match in found)
     reading = Numbers(*signs, unit=units[0], limits=limits)
     numbers, _ = reading.parse(cells)
-    bad = np.isnan(numbers)
+    bad = np.isnan(numbers) | ~are
     if bad.any():
         return Guess(None, question=no_numbers(name, cells[bad]))
     return Guess(reading, _about_numbers(reading, cells, known[junk]))
@@ -225,8 +240,8 @@ def _as_dates(known: pd.Series, dates: str | None) -> Guess | None:
         wanted = [""]
     wanted = [form for form in wanted if not _times(cells, form).isna().any()]
     if not wanted:
-        return None
-    form, note = wanted[0], ""
+        return _mostly_dates(cells)
+    form, note = wanted[0], "two-digit years are those from 1969 to 2068" if "%y" in wanted[0] else ""
     if len(wanted) > 1 and _TWIN.get(form) in wanted:
         month_first = dates == "month-first"
         form = next(each for each in wanted if (each.find("%m") < each.find("%d")) == month_first)
@@ -234,6 +249,21 @@ def _as_dates(known: pd.Series, dates: str | None) -> Guess | None:
         other = "" if dates else " (dates='month-first' says otherwise)"
         note = f"{first} comes first in {cells.iloc[0]}{other}"
     return _dates(known, form, note)
+
+
+def _mostly_dates(cells: pd.Series) -> Guess | None:
+    """Ask about a column of dates in which some cells are none, or dates of another form."""
+    times = {form: _times(cells, form) for form in _FORMS}
+    form = max(times, key=lambda each: int(times[each].notna().sum()), default="")
+    bad = times[form].isna() if len(cells) else cells.isna()
+    if not len(cells) or bad.mean() > _FEW_CELLS:
+        return None
+    text, name = str(cells[bad].iloc[0])[:40], str(cells.name)
+    what = f"Column {name!r} holds dates, but {text!r} in row {cells[bad].index[0]} ({int(bad.sum())} such cells)."
+    ways = (
+        f"Write all dates in one form; if it means missing, say missing={text!r}; drop={name!r} leaves the column out."
+    )
+    return Guess(None, question=f"{what} {ways}")
 
 
 def _times(column: pd.Series, form: str) -> pd.Series:
@@ -245,7 +275,7 @@ def _times(column: pd.Series, form: str) -> pd.Series:
 
 def _dates(column: pd.Series, form: str, note: str) -> Guess:
     times = read_times(column, form)
-    parts = varying_parts(times)
+    parts = ["hour"] if form.startswith("%H") else varying_parts(times)
     made = "dates as " + ", ".join(parts)
     return Guess(Dates(form, parts), f"{made}; {note}" if note else made)
 
@@ -292,13 +322,14 @@ def _common_words(known: pd.Series) -> list[str]:
 def names_rows(column: pd.Series, name: str) -> bool:
     """Say whether a column looks as if it named the rows: distinct codes, or numbers that are called an id."""
     known = column.dropna()
-    if len(known) < max(3, 0.9 * len(column)) or not known.is_unique:
+    try:
+        if len(known) < max(3, 0.9 * len(column)) or not known.is_unique:
+            return False
+    except TypeError:  # lists, in Parquet files
         return False
-    called = re.search(
-        r"(?i)(^|[\W_])(id|uuid|guid|index|rownames?|key|accession)$|^(id|nr|no|key)[\W_]|[a-z]I[Dd]$", name
-    )
+    called = re.search(r"(?i)(^|[\W_])(id|uuid|guid|rownames?|accession)$|^id[\W_]", name)
     if pd.api.types.is_numeric_dtype(known):
-        return bool(called) and pd.api.types.is_integer_dtype(known)
+        return bool(called or re.search("[a-z]I[Dd]$", name)) and pd.api.types.is_integer_dtype(known)
     if _is_time(known):
         return False
     text = as_text(known)

@@ -82,7 +82,13 @@ class Numbers:
             left = text.notna() & np.isnan(numbers)
             bad = left & ~text.str.strip().str.lower().isin(NO_NUMBER)
             if bad.any():
-                raise TableError(no_numbers(str(column.name), text[bad], "Leave cells empty that mean missing."))
+                signs = (
+                    ""
+                    if self.decimal == "."
+                    else f" The model was fitted to numbers with {self.decimal!r} as decimal sign."
+                )
+                remedy = f"Leave cells empty that mean missing.{signs}"
+                raise TableError(no_numbers(str(column.name), text[bad], remedy))
         if np.isinf(numbers).any():
             row = column.index[int(np.flatnonzero(np.isinf(numbers))[0])]
             raise TableError(f"Column {column.name!r} has an infinite value in row {row}.")
@@ -96,14 +102,19 @@ class Numbers:
 
     def _number(self, text: str) -> tuple[float, float]:
         text, side = text.strip().replace("−", "-"), 0.0
+        if text.startswith("–") or (text.startswith("(") and text.endswith(")")):  # as accountants write them
+            text = "-" + text[1:].removesuffix(")")
         if self.limits and text[:1] in _LIMITS:
             text, side = text[1:].lstrip("= "), _LIMITS[text[0]]
         if self.unit:
             text = text.removesuffix(self.unit).removeprefix(self.unit).strip()
         if text.lower() in _TRUTH:
             return _TRUTH[text.lower()], side
-        if self.thousands:
-            text = _SPACES.sub("", text).replace(self.thousands, "")
+        if self.thousands and (bare := _SPACES.sub("", text).replace(self.thousands, "")) != text:
+            apart = r"[\s\u00a0\u202f\u2009']" if self.thousands == "'" else re.escape(self.thousands)
+            if not re.fullmatch(rf"[-+]?\d{{1,3}}(?:{apart}\d{{3}})+(?:{re.escape(self.decimal)}\d*)?", text):
+                return np.nan, np.nan
+            text = bare
         if self.decimal != ".":
             if "." in text:
                 return np.nan, np.nan
@@ -112,14 +123,17 @@ class Numbers:
             number = float(text) if "_" not in text else np.nan  # Python's own separator is nobody's here
         except ValueError:
             number = np.nan
-        return (number, side) if number == number else (np.nan, np.nan)
+        return (number, side) if np.isfinite(number) else (np.nan, np.nan)
 
 
 def no_numbers(name: str, bad: pd.Series, remedy: str = "") -> str:
     """Say which cells of a column of numbers are none."""
     text = str(bad.iloc[0])[:40]
     what = f"Column {name!r} holds numbers, but {text!r} in row {bad.index[0]} ({len(bad)} such cells)."
-    usual = f"If it means missing, say missing={text!r}; if the column holds categories, categorical={name!r}."
+    usual = (
+        f"If it means missing, say missing={text!r}; if the column holds categories, categorical={name!r}; "
+        f"drop={name!r} leaves it out."
+    )
     return f"{what} {remedy or usual}"
 
 
@@ -146,8 +160,7 @@ class Categories:
 
     def check(self) -> None:
         """Raise an error if what came from a file makes no sense."""
-        good = all(isinstance(value, str) for value in self.values) and len(set(self.values)) == len(self.values)
-        require(good, "Categories are texts that differ.")
+        require(_are_texts(self.values), "Categories are texts that differ.")
 
     _check_stored = check
 
@@ -189,7 +202,8 @@ class Dates:
 
     def check(self) -> None:
         """Raise an error if what came from a file makes no sense."""
-        require(bool(self.parts) and set(self.parts) <= set(PARTS), "A date has no such part.")
+        good = _are_texts(self.parts) and bool(self.parts) and set(self.parts) <= set(PARTS)
+        require(good, "A date has no such part.")
 
     _check_stored = check
 
@@ -199,13 +213,13 @@ class Dates:
 
     def times(self, column: pd.Series) -> pd.Series:
         """Return points in time; what is none is named by its row."""
-        times = read_times(column, self.form)
+        times = read_times(column, self.form, iso=True)
         text = column.astype(str).str.strip().str.lower()
         bad = times.isna() & column.notna() & ~text.isin(NO_NUMBER)
         if bad.any():
             raise TableError(
                 f"Column {column.name!r} holds dates, but {str(column[bad].iloc[0])[:40]!r} in row {bad.idxmax()} "
-                f"({int(bad.sum())} such cells). If it means missing, say missing={str(column[bad].iloc[0])[:40]!r}."
+                f"({int(bad.sum())} such cells). Leave cells empty that mean missing."
             )
         return times
 
@@ -215,12 +229,17 @@ class Dates:
         return np.stack([_part(times, part) for part in self.parts], axis=1)
 
 
-def read_times(column: pd.Series, form: str) -> pd.Series:
-    """Return points in time, without a zone (those that have one, in UTC); NaT where there is none."""
+def read_times(column: pd.Series, form: str, iso: bool = False) -> pd.Series:
+    """Return points in time, without a zone (those that have one, in UTC); NaT where there is none.
+
+    `iso`: dates of the form 2020-12-24 are read beside those of the given form.
+    """
     if not pd.api.types.is_datetime64_any_dtype(column):
         codes, distinct = pd.factorize(column)
         texts = pd.Series([str(value).strip() for value in distinct], dtype=object)
         read = pd.to_datetime(texts, format=form or "ISO8601", errors="coerce", utc=True)
+        if iso and form and read.isna().any():
+            read = read.fillna(pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=True))
         times = pd.DatetimeIndex([*read, pd.NaT], tz="UTC")[codes]
         column = pd.Series(times, index=column.index, name=column.name)
     if getattr(column.dtype, "tz", None) is not None:
@@ -262,7 +281,7 @@ class Words:
 
     def check(self) -> None:
         """Raise an error if what came from a file makes no sense."""
-        require(all(isinstance(word, str) for word in self.words) and bool(self.words), "Words are texts.")
+        require(_are_texts(self.words) and bool(self.words), "Words are texts that differ.")
 
     _check_stored = check
 
@@ -284,6 +303,10 @@ class Words:
         return table
 
 
+def _are_texts(values: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
+
+
 def words_of(text: str) -> set[str]:
     """Return the words of a text, in lower case."""
     return {word.lower() for word in _WORD.findall(text)}
@@ -300,4 +323,13 @@ def kind_of(reading: Reading) -> str:
 
 def all_names(readings: dict[str, Reading]) -> Sequence[str]:
     """Return the columns that readings make, in order."""
-    return [made for name, reading in readings.items() for made in reading.names(name)]
+    found: list[str] = []
+    for name, reading in readings.items():
+        for made in reading.names(name):
+            number = 1
+            while (
+                unique := made if number == 1 else f"{made} ({number})"
+            ) in found:  # "t" may have dates, "t (year)" numbers
+                number += 1
+            found.append(unique)
+    return found

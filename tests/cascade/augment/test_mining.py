@@ -123,7 +123,7 @@ def single_leaves(*sizes):
         feature=np.full(n, -1, np.int32),
         threshold=np.zeros(n),
         child=np.zeros(n, np.int32),
-        size=np.array(sizes, np.float32),
+        size=np.array(sizes, np.float64),
     )
 
 

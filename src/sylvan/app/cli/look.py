@@ -1,5 +1,6 @@
 """`sylvan look`: how would this table be read, and what is to be said about it?"""
 
+import shlex
 from typing import Any
 
 import click
@@ -54,16 +55,26 @@ def look(**options: Any) -> None:
         return
     for problem in problems:
         show(f"! {problem}")
-    if likely and not options["labels"] and not options["label_file"]:
+    if options["labels"] or options["label_file"]:
+        if not problems:
+            show(f"Nothing is in the way. Next: {_command('impute', options)} -o completed.csv")
+    elif likely:
         names = ",".join(likely) if len(likely) <= 4 else _pattern(likely)
-        show(f"Columns that may be labels: {some(likely, 8)}. Next: sylvan look {options['data']} --labels '{names}'")
-    elif not options["labels"] and not options["label_file"]:
+        show(f"Columns that may be labels: {some(likely, 8)}. Next: {_command('look', options)} --labels '{names}'")
+    else:
         show("Which columns are labels? Say --labels NAME, 'tag_*', 'first:last' or -8: (the last eight).")
-    elif not problems:
-        given = " ".join(f"--labels '{name}'" for name in options["labels"])
-        show(
-            f"Nothing is in the way. Next: sylvan impute {options['data']} {given} -o completed.csv".replace("  ", " ")
-        )
+
+
+def _command(name: str, options: dict[str, Any]) -> str:
+    """Return a command for the same table, with all that was said of it."""
+    said = []
+    for option in click.get_current_context().command.params:
+        value = options.get(str(option.name))
+        if not isinstance(option, click.Option) or option.name in ("as_json", "quiet") or value in (None, (), False):
+            continue
+        for each in value if isinstance(value, tuple) else (value,):
+            said += [option.opts[0], *([] if each is True else [shlex.quote(str(each))])]
+    return " ".join(["sylvan", name, shlex.quote(str(options["data"])), *said])
 
 
 _HEADS = ("column", "read_as", "example", "about")
@@ -95,7 +106,8 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
             about = "" if separator is None else f"lists, {'in brackets' if separator == BRACKETS else repr(separator)}"
             lines.append((name, "label", example, about))
             continue
-        if named_rows is None and (name.lower() == "id" or name == UNNAMED or names_rows(column, name)):
+        called = (name.lower() == "id" or name == UNNAMED) and known.is_unique
+        if named_rows is None and (called or names_rows(column, name)):
             named_rows = name
         if name == named_rows:
             lines.append((name, "id", example, "names the rows (--id -: it does not)"))

@@ -20,7 +20,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 # Parameters of `read_training_table` as messages name them: drop='title', classes=True, positive=...
 _PARAMETER = re.compile(
     r"\b(labels|label_file|id|drop|categorical|missing|blank|classes|separator|positive|negative|absent|zeros|"
-    r"delimiter|decimal|encoding)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True\b|\.\.\.)"
+    r"delimiter|decimal|encoding|sheet|dates)=('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|True\b|\.\.\.)"
 )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,7 +25,8 @@ from sylvan.labels.words import WORDS
 from sylvan.tables.cells import as_text, marked
 
 _DELIMITERS = ",\t;|"
-_SAYS_SEPARATOR = re.compile(r"(?i)\ufeff?sep=.[\r\n]*")  # a first line that spreadsheets write
+_SAYS_SEPARATOR = re.compile(r"(?i)\ufeff?sep=(.)[\r\n]*")  # a first line that spreadsheets write
+_LOOKED_AT = 1000  # rows that decide whether they have a cell more than the names of columns
 #: The name of a first column that has none.
 UNNAMED = "unnamed"
 
@@ -221,9 +223,15 @@ class Delimited(Table):
         self.encoding = _find_encoding(path) if encoding is None else encoding
         if encoding is None and self.encoding == "cp1252":
             self.notes = (f"{path} is not in UTF-8; it is read as Windows text (encoding='cp1252').",)
-        self.delimiter, self.decimal = _delimiter(path, delimiter, self.encoding), decimal
+        self.skip = 0  # lines before the names of columns
         with _reading(path, self.encoding), open_text(path, _encoding(self.encoding)) as file:
-            self.skip = int(bool(_SAYS_SEPARATOR.fullmatch(file.readline())))
+            for line in file:
+                says = _SAYS_SEPARATOR.fullmatch(line)
+                if line.strip("\r\n") and not says:
+                    break
+                delimiter = says[1] if says and delimiter is None else delimiter
+                self.skip += 1
+        self.delimiter, self.decimal = _delimiter(path, delimiter, self.encoding), decimal
 
     def lines(self, file: TextIO) -> TextIO:
         """Return the file from the names of its columns on."""
@@ -236,10 +244,13 @@ class Delimited(Table):
         """Names of the columns."""
         with _reading(self.path, self.encoding), open_text(self.path, _encoding(self.encoding)) as file:
             rows = (row for row in csv.reader(self.lines(file), delimiter=self.delimiter, skipinitialspace=True) if row)
-            header, first = next(rows, []), next(rows, [])
+            header, some_rows = next(rows, []), list(islice(rows, _LOOKED_AT))
         names = [name.strip() for name in header]
-        if len(first) == len(names) + 1:  # R writes the names of rows, but no name for them
-            names = ["", *names]
+        if some_rows and all(len(row) == len(names) + 1 for row in some_rows):
+            if not any(row[-1].strip() for row in some_rows):
+                names = [*names, ""]  # a separator at the end of each row
+            elif len({row[0] for row in some_rows}) == len(some_rows):
+                names = ["", *names]  # R writes the names of rows, but no name for them
         if not any(names):
             raise TableError(f"{self.path}: the first line has no names of columns.")
         if names[0] == "":
@@ -257,7 +268,7 @@ class Delimited(Table):
         with _reading(self.path, self.encoding), open_text(self.path, _encoding(self.encoding)) as file:
             for line, n_cells in _cells_by_line(self.lines(file), self.delimiter, wanted == 1):
                 number += 1
-                if n_cells != wanted and not (number == 0 and self.unnamed and n_cells == wanted - 1):
+                if n_cells != wanted and not (number == 0 and n_cells == wanted - 1):
                     cells = f"{n_cells} cell{'s' * (n_cells != 1)}"
                     raise TableError(
                         f"{self.path}: line {line + self.skip} has {cells}, the first line {wanted}; "
@@ -426,7 +437,7 @@ class Workbook(Table):
         header = _find_header(rows)
         if header is None:
             raise TableError(f"{path}: sheet {self.sheet!r} has no row with names of columns above rows of values.")
-        self.first, named = header + 1, [str(cell).strip() for cell in rows[header]]
+        self.first, named = header + 1, [_name(cell) for cell in rows[header]]
         body = rows[header + 1 :]
         while body and not any(cell not in ("", None) for cell in body[-1]):
             body.pop()
@@ -453,13 +464,22 @@ def _cells_of(book: Any, sheet: str) -> list[list[Any]]:
     return book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
 
 
+def _name(cell: Any) -> str:
+    return f"{cell:g}" if isinstance(cell, float) else " ".join(str(cell).split())
+
+
 def _find_header(rows: list[list[Any]]) -> int | None:
-    """Return the first row in which most cells of the table's width have text, with a row of values below."""
+    """Return the first row in which most cells of the table's width have names, with a row of values below."""
     width = max((sum(cell not in ("", None) for cell in row) for row in rows[:200]), default=0)
     for at, row in enumerate(rows[:50]):
-        named = sum(isinstance(cell, str) and cell.strip() != "" for cell in row)
-        if named and named >= max(1, (width - 1) * 0.8) and at + 1 < len(rows):
-            return at
+        named = [cell for cell in row if cell not in ("", None)]
+        text = any(isinstance(cell, str) for cell in named)  # names may be years, too
+        if not text or len(named) < max(1, (width - 1) * 0.8) or at + 1 == len(rows):
+            continue
+        below = [cell for cell in rows[at + 1] if cell not in ("", None)]
+        if len(named) < width == len(below) and all(isinstance(cell, str) for cell in below) and at + 2 < len(rows):
+            continue  # a title, above the names
+        return at
     return None
 
 

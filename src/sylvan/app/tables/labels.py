@@ -1,6 +1,5 @@
 """What people write into label cells: 0/1, yes/no, lists of names, classes."""
 
-import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,12 +13,23 @@ from sylvan.exceptions import TableError
 from sylvan.labels.words import ABSENT, read_cells, read_one
 
 _MOST_ERRORS = 5
-_EMPTY_LIST = ("", "?", "nan", "<NA>")  # the last two are what pandas calls an empty cell; "NA" may be a label
+_EMPTY_LIST = (
+    "",
+    "?",
+    "nan",
+    "<NA>",
+    "none",
+    "None",
+    "-",
+)  # the last two are what pandas calls an empty cell; "NA" may be a label
 KINDS = ("bits", "lists", "classes")
 #: What stands for a separator where cells are written as programs write lists: ['a', 'b'].
 BRACKETS = "[]"
 _SIGNS = (";", "|", ",", "/")
-_IN_BRACKETS = re.compile(r"\s*[\[({].*[\])}]\s*", re.DOTALL)
+_IN_BRACKETS = re.compile(r"\s*(\[.*\]|\{.*\}|\(\s*['\"].*\)|\(\s*\))\s*", re.DOTALL)
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_QUOTED_LIST = re.compile(rf"\s*(?:(?:{_QUOTED.pattern}|None|nan|null)\s*,?\s*)*")
+_NO_NAMES = ("None", "nan", "null")
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class LabelCells:
         try:
             cells = read_cells(column, self.own_words)
         except ValueError as error:
-            hint = "positive=... and negative=... name other words."
+            hint = "positive=... and negative=... name other words, missing=... one for unknown cells."
             if len(self.columns) == 1:
                 hint = "If the column holds classes, say classes=True; if lists, separator=';'."
             raise TableError(f"{error} {hint}") from None
@@ -131,6 +141,9 @@ class LabelCells:
                 one = True
             elif pd.api.types.is_numeric_dtype(values):
                 one = values.dtype.type(1)
+            else:  # cells of a workbook may be of several kinds
+                kinds = (value for value in values.dropna() if not isinstance(value, str))
+                one = next((value for value in kinds if read_one(str(value)) == 1.0), one)
             values.iloc[row[wanted == name]] = one
             frame[name] = values
         return frame
@@ -158,17 +171,22 @@ def find_separator(column: pd.Series) -> str | None:
 
 
 def _read_brackets(text: str, name: Any) -> list[str]:
-    """Return the names in a list as Python or JSON writes it; quotes may be left out."""
+    """Return the names in a list as Python, JSON or numpy writes it; quotes may be left out, missing names are none."""
     text = text.strip()
     if not text:
         return []
     if not _IN_BRACKETS.fullmatch(text):
         raise TableError(f"Column {name!r} holds lists in brackets, but also {text[:40]!r}; write [{text[:40]}].")
-    try:
-        found = ast.literal_eval(text)
-        return [str(part).strip() for part in found if str(part).strip()]
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return [part.strip(" '\"") for part in text[1:-1].split(",") if part.strip(" '\"")]
+    inside = text[1:-1]
+    if _QUOTED_LIST.fullmatch(inside):
+        parts = [_unescape(match) for match in _QUOTED.finditer(inside)]
+    else:
+        parts = [part.strip(" '\"") for part in inside.split(",")]
+    return [part for part in (part.strip() for part in parts) if part and part not in _NO_NAMES]
+
+
+def _unescape(match: re.Match[str]) -> str:
+    return re.sub(r"\\(.)", r"\1", match[1] if match[1] is not None else match[2] or "")
 
 
 def _style(column: Sequence[Any], separator: str) -> Any:
@@ -182,7 +200,8 @@ def _style(column: Sequence[Any], separator: str) -> Any:
         def add(text: str, label: str) -> str:
             text = text.strip() or full[0] + full[-1]
             inside = text[1:-1].strip()
-            return f"{text[0]}{inside}{glue if inside else ''}{quote}{label}{quote}{text[-1]}"
+            written = label.replace("\\", "\\\\").replace(quote, "\\" + quote) if quote and quote in label else label
+            return f"{text[0]}{inside}{glue if inside else ''}{quote}{written}{quote}{text[-1]}"
 
         return add
     between = re.compile(re.escape(separator) + r"\s*")

@@ -28,7 +28,7 @@ from sylvan.app.tables.workbook import (
 from sylvan.exceptions import TableError
 
 _PARQUET = (".parquet", ".pq")
-_EXCEL = (".xlsx", ".xlsm")
+_EXCEL = (".xlsx",)
 _KINDS = (".csv", ".tsv", ".tab", ".txt", *_PARQUET, *_EXCEL)
 _ROWS = 50_000
 
@@ -166,10 +166,11 @@ def write_completed(
     if ending(path) in _EXCEL:
         check_output(path)
         with whole_file(path) as file:
-            if isinstance(source, Workbook) and ending(path) == ending(source.path):
+            if isinstance(source, Workbook) and ending(source.path) in (".xlsx", ".xlsm"):
                 complete_workbook(file, source, _changed(source, cells, rows, wanted), listed)
             else:
-                write_workbook(file, source.chunks(_ROWS, raw=True), _changed(source, cells, rows, wanted), listed)
+                frames = (frame.rename(columns={UNNAMED: ""}) for frame in source.chunks(_ROWS, raw=True))
+                write_workbook(file, frames, _changed(source, cells, rows, wanted), listed)
         return
     first = 0
     with TableWriter(path, safe=safe) as out:
@@ -203,14 +204,18 @@ def _copy_lines(path: Path, source: Delimited, changed: Iterator[dict[int, Any]]
         if path.name.lower().endswith(".gz"):
             out = stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0))
         lines = stack.enter_context(open_text(source.path, source.encoding))
-        before = source.skip + 1  # lines that are no rows
-        for record in records(lines):
+        for _ in range(source.skip):
+            out.write(encoder.encode(lines.readline()))
+        is_row = False  # the first one has the names of columns
+        for record in records(lines, source.delimiter):
             blank = not record.strip("\ufeff\r\n") and len(source.columns) > 1
-            if before and not blank:
-                before -= 1
+            if not is_row:
+                is_row = not blank
             elif not blank and (cells := next(changed, None)):
                 for column, text in sorted(cells.items(), reverse=True):
                     spans = cell_spans(record, source.delimiter)
+                    if len(spans) != len(source.columns):
+                        raise TableError(f"{source.path} has a row of {len(spans)} cells: {record[:60]!r}.")
                     record = with_cell(record, spans[column], str(text), source.delimiter)
             out.write(encoder.encode(record))
         if next(changed, None) is not None:

@@ -1,14 +1,20 @@
-"""Lines of a text table as they are written, so that a cell can be changed and all else stays, to the last blank."""
+"""Lines of a text table as they are written, so that a cell can be changed and all else stays, to the last blank.
+
+A quote begins a quoted cell where a cell begins, after blanks, as for Python's csv and pandas; elsewhere it is a sign
+like others (5" is five inches).
+"""
 
 from collections.abc import Iterable, Iterator
 
 
-def records(lines: Iterable[str]) -> Iterator[str]:
+def records(lines: Iterable[str], delimiter: str) -> Iterator[str]:
     """Yield each row as written, with its line end: a quoted cell may go on in the next line."""
-    record = ""
+    record, is_open = "", False
     for line in lines:
         record += line
-        if record.count('"') % 2 == 0:
+        if is_open or '"' in line:
+            is_open = _scan(record, delimiter)[1]
+        if not is_open:
             yield record
             record = ""
     if record:
@@ -18,19 +24,33 @@ def records(lines: Iterable[str]) -> Iterator[str]:
 def cell_spans(record: str, delimiter: str) -> list[tuple[int, int]]:
     """Return where each cell of a row begins and ends, quotes included.
 
-    >>> row = 'a; "b;c" ;d'
+    >>> row = 'a; "b;c" ;5" d'
     >>> [row[first:last] for first, last in cell_spans(row, ";")]
-    ['a', ' "b;c" ', 'd']
+    ['a', ' "b;c" ', '5" d']
     """
-    body = record.rstrip("\r\n")
-    spans, first, quoted = [], 0, False
-    for at, sign in enumerate(body):
-        if sign == '"':
-            quoted = not quoted
-        elif sign == delimiter and not quoted:
+    return _scan(record.rstrip("\r\n"), delimiter)[0]
+
+
+def _scan(text: str, delimiter: str) -> tuple[list[tuple[int, int]], bool]:
+    """Return the spans of cells, and whether the text ends within a quoted one."""
+    spans, first, at, quoted, begins = [], 0, 0, False, True
+    while at < len(text):
+        sign = text[at]
+        if quoted:
+            if sign == '"':
+                if text[at + 1 : at + 2] == '"':
+                    at += 1
+                else:
+                    quoted = False
+        elif sign == delimiter:
             spans.append((first, at))
-            first = at + 1
-    return [*spans, (first, len(body))]
+            first, begins = at + 1, True
+        elif sign == '"' and begins:
+            quoted, begins = True, False
+        elif sign not in " \ufeff":
+            begins = False
+        at += 1
+    return [*spans, (first, len(text))], quoted
 
 
 def with_cell(record: str, span: tuple[int, int], text: str, delimiter: str) -> str:

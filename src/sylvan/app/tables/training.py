@@ -22,6 +22,7 @@ from sylvan.tables.cells import as_text
 from sylvan.tables.guess import names_rows
 
 NO_ID = "-"
+_TOTALS = frozenset(("total", "totals", "sum", "summe", "gesamt", "grand total", "somme", "suma", "mean", "average"))
 
 
 @dataclass(frozen=True)
@@ -90,19 +91,23 @@ def read_training_table(
         name, features = str(found.name), [each for each in features if each != found.name]
         frame[name] = found
         notes.append(f"Column {name!r} names the rows (id='-': it does not).")
+    frame, places = _without_blank_rows(frame, other, notes)
     cleaner = Cleaner(forced, options["missing"], file_options.get("decimal"), dates)
-    if other is None:
-        cells = _fit_both(cleaner, frame[features], cells, frame, blank, notes)
-    else:
-        cleaner.fit(frame[features])
+    _ask_at_once(cleaner, frame[features], cells if other is None else None, frame)
     left_out = [each for each in table.columns if each not in {*cleaner.readings_, *chosen, name}]
-    schema = TableSchema(cleaner, cells, name, left_out)
     rows = _row_names(frame, name, table.path)
-    X = schema.features_of(frame).set_axis(rows)
+    X = cleaner.transform(frame).set_axis(rows)
     if other is None:
-        Y, source_rows = cells.read(frame), pd.Index(range(len(frame)))
+        Y, source_rows, theirs = cells.read(frame), places, frame
     else:
-        Y, source_rows = _join(other, cells, frame, name, table.path, notes)
+        Y, source_rows, theirs = _join(other, cells, frame, name, table.path, notes)
+    if blank is None and cells.kind == "bits" and _says_yes_or_nothing(Y, theirs):
+        notes.append(
+            "Empty label cells mean 'not recorded', as none says no (blank='unknown': nothing is known there)."
+        )
+        cells = replace(cells, blank="zero")
+        Y = Y.fillna(0).astype(np.int64)
+    schema = TableSchema(cleaner, cells, name, left_out)
     check_labels(Y)
     if cells.kind == "lists":
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
@@ -120,10 +125,18 @@ def _separator_in(table: Table, name: str, words: dict[str, int], notes: list[st
     return found
 
 
-def _fit_both(
-    cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells, frame: pd.DataFrame, blank: str | None,
-    notes: list[str],
-) -> LabelCells:  # fmt: skip
+def _without_blank_rows(frame: pd.DataFrame, other: Table | None, notes: list[str]) -> tuple[pd.DataFrame, pd.Index]:
+    """Return the rows that hold anything, and their positions in the file."""
+    kept = frame.notna().any(axis=1).to_numpy() | (other is not None)
+    if not kept.all() and kept.any():
+        notes.append(f"{many(len(kept) - kept.sum(), 'empty row is', 'empty rows are')} left out.")
+    last = frame[kept].iloc[-1]
+    if any(isinstance(cell, str) and cell.strip().strip(":").lower() in _TOTALS for cell in last):
+        notes.append(f"Row {last.name} looks like a total of the others; remove it from the file if it is one.")
+    return frame[kept], pd.Index(np.flatnonzero(kept))
+
+
+def _ask_at_once(cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells | None, frame: pd.DataFrame) -> None:
     """Learn how columns are read, and look at the labels: what is wrong with both is said in one error."""
     errors = []
     try:
@@ -131,17 +144,18 @@ def _fit_both(
     except TableError as error:
         errors.append(str(error))
     try:
-        labels = cells.read(frame)
+        if cells is not None:
+            cells.read(frame)
     except TableError as error:
         errors.append(str(error))
     if errors:
         raise TableError("\n".join(errors))
-    if cells.kind == "bits" and blank is None and labels.isna().to_numpy().any() and not (labels == 0).to_numpy().any():
-        notes.append(
-            "Empty label cells mean 'not recorded', as none says no (blank='unknown': nothing is known there)."
-        )
-        return replace(cells, blank="zero")
-    return cells
+
+
+def _says_yes_or_nothing(Y: pd.DataFrame, cells: pd.DataFrame) -> bool:
+    """Say whether labels are marked where they are present, and cells are empty elsewhere."""
+    unknown = Y.isna().to_numpy()
+    return bool(unknown.any() and not (Y == 0).to_numpy().any() and cells[list(Y)].isna().to_numpy()[unknown].all())
 
 
 def _about_columns(cleaner: Cleaner) -> list[str]:
@@ -305,8 +319,8 @@ def _refuse_order(table: Table, other: Table, known: Collection[str], remedy: st
 
 def _join(
     other: Table, cells: LabelCells, frame: pd.DataFrame, name: str | None, path: Path, notes: list[str]
-) -> tuple[Any, pd.Index]:
-    """Return the labels of the rows, and where each row is in the file of labels."""
+) -> tuple[Any, pd.Index, pd.DataFrame]:
+    """Return the labels of the rows, where each row is in the file of labels, and the cells there."""
     by_name = name is not None and name in other.columns
     theirs = other.whole([*cells.columns, *([str(name)] if by_name else [])], other.columns)
     if not by_name:
@@ -315,7 +329,7 @@ def _join(
                 f"{path} has {len(frame)} rows, {other.path} has {len(theirs)}; rows are matched by order unless both "
                 "files have the column of ids (id=...)."
             )
-        return cells.read(theirs), pd.RangeIndex(len(theirs))
+        return cells.read(theirs), pd.RangeIndex(len(theirs)), theirs
     rows, found = _row_names(frame, name, path, matched=True), _row_names(theirs, name, other.path, matched=True)
     at = pd.Index(found.get_indexer(rows))
     absent, more = rows[at < 0].tolist(), found[rows.get_indexer(found) < 0].tolist()
@@ -325,7 +339,7 @@ def _join(
         raise TableError(f"{what}; {beside}." if more else f"{what}.")
     if more:
         notes.append(f"{beside}. Their labels are not used.")
-    return cells.read(theirs).iloc[at], at
+    return cells.read(theirs).iloc[at], at, theirs.iloc[at]
 
 
 def read_labels(path: Path, schema: TableSchema, frame: pd.DataFrame, label_file: Path | None, **options: Any) -> Any:

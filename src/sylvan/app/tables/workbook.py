@@ -1,5 +1,6 @@
 """Workbooks are written: suggested cells in colour, and a column of decisions from which people choose."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ SUGGESTIONS = "suggestions"
 _COLOUR = "FFF2CC"  # of cells that were suggested
 _DECISIONS = '"confirmed,rejected,unsure"'
 _MOST_ROWS = 1_048_576  # of a sheet
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,9})?")
 
 
 def check_workbook(path: Path) -> None:
@@ -95,13 +97,16 @@ def complete_workbook(
     from openpyxl.styles import PatternFill  # noqa: PLC0415
 
     try:
-        book = load_workbook(source.path, keep_vba=source.path.suffix.lower() == ".xlsm")
+        book = load_workbook(source.path)
     except Exception as error:  # whatever it stumbles over
         raise TableError(f"{source.path} cannot be copied as a workbook: {error}; write a CSV file instead.") from error
     sheet, fill = book[source.sheet], PatternFill("solid", fgColor=_COLOUR)
     for at, cells in enumerate(changed, start=source.first + 1):
         for column, value in cells.items():
             cell = sheet.cell(row=at, column=source.places[column])
+            for merged in [each for each in sheet.merged_cells.ranges if cell.coordinate in each]:
+                sheet.unmerge_cells(str(merged))
+                cell = sheet.cell(row=at, column=source.places[column])
             cell.value = plain(value)
             if isinstance(cell.value, str):
                 cell.data_type = "s"
@@ -131,7 +136,7 @@ def write_workbook(file: Any, frames: Iterable[pd.DataFrame], changed: Iterable[
         if sheet is None:
             sheet = SheetWriter(book, "table", [str(name) for name in frame.columns])
         for values in frame.itertuples(index=False, name=None):
-            cells = list(values)
+            cells = [_number_in(value) for value in values]
             for column, value in next(rows).items():
                 cells[column] = _coloured(sheet.sheet, value, fill)
             sheet.append(cells)
@@ -143,9 +148,18 @@ def write_workbook(file: Any, frames: Iterable[pd.DataFrame], changed: Iterable[
 def _coloured(sheet: Any, value: Any, fill: Any) -> Any:
     from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
 
-    cell = WriteOnlyCell(sheet, value=plain(value))
+    cell = WriteOnlyCell(sheet, value=plain(_number_in(value)))
+    if isinstance(cell.value, str):
+        cell.data_type = "s"  # whatever it begins with
     cell.fill = fill
     return cell
+
+
+def _number_in(value: Any) -> Any:
+    """Return a number for the text of one as a sheet would write it: not 007, which is a name."""
+    if isinstance(value, str) and _PLAIN_NUMBER.fullmatch(value):
+        return float(value) if "." in value else int(value)
+    return value
 
 
 def _letter(number: int) -> str:

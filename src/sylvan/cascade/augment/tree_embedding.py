@@ -333,7 +333,7 @@ def _leaves_of(forest: Any, X: Any) -> np.ndarray:
 
 
 def _read_paths(trees: TreeArrays, weighting: str, share: float) -> Paths:
-    size = trees.size.astype(np.float64)
+    size = trees.size
     largest = np.repeat(np.ceil(share * size[trees.node_start[:-1]]), trees.n_nodes)
     weight = _WEIGHTS[weighting](np.maximum(size, 1.0))
     square = np.where(size <= largest, weight**2, 0.0)
