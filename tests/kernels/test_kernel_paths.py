@@ -26,7 +26,7 @@ def index_of(paths):
 def flatten(trees):
     """Arrays of trees as find_ends and read_ends take them: node_start, feature, threshold, child, size."""
     starts = np.concatenate([[0], np.cumsum([len(tree["feature"]) for tree in trees])])
-    names = {"feature": np.int32, "threshold": np.float64, "left": np.int32, "size": np.float32}
+    names = {"feature": np.int32, "threshold": np.float64, "left": np.int32, "size": np.float64}
     return starts, *(np.concatenate([tree[name] for tree in trees]).astype(dtype) for name, dtype in names.items())
 
 
