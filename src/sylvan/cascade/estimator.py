@@ -29,7 +29,7 @@ from sylvan.labels.findings import Findings
 from sylvan.labels.suggestions import apply_suggestions, hide_some, report_recovery
 from sylvan.labels.summary import Grown, Summary
 from sylvan.labels.weak import WeakLabels, read_weak_labels
-from sylvan.tables import clean_frame
+from sylvan.tables.frames import clean_frame
 
 _NOTHING_IMPUTED = (
     "No label was imputed: no unrecorded cell passed the imputer's threshold. suggest_labels(top=...) ranks them all "

@@ -15,7 +15,7 @@ from sylvan._validation import check_choice, keep
 from sylvan.exceptions import TableError
 from sylvan.io import stored
 from sylvan.io.checks import require
-from sylvan.tables.guess import COUNTS, Guess, guess, without_marks
+from sylvan.tables.guess import COUNTS, Guess, guess_column, without_marks
 from sylvan.tables.readings import KINDS, Categories, Numbers, all_names, kind_of
 
 
@@ -23,8 +23,8 @@ from sylvan.tables.readings import KINDS, Categories, Numbers, all_names, kind_o
 class Cleaner(TransformerMixin, BaseEstimator):
     """Make numbers of the columns of a table: dates, categories, text, numbers in disguise.
 
-    Each column is read as it seems to be meant (`guess`): numbers with decimal commas, units, `<` or `%`; dates as
-    days, year, month, weekday; values that repeat as categories; texts by the words they share. What was guessed is
+    Each column is read as it seems to be meant (`guess_column`): numbers with decimal commas, units, `<` or `%`; dates
+    as days, year, month, weekday; values that repeat as categories; texts by the words they share. What was guessed is
     said in `notes_`. Columns that need a word from you are named in one error, with what can be said.
 
     Parameters
@@ -94,7 +94,7 @@ class Cleaner(TransformerMixin, BaseEstimator):
         forced = set(self.categorical)
         options: dict[str, Any] = {"missing": self.missing, "decimal": self.decimal, "dates": self.dates}
         return {
-            str(name): guess(X[name].rename(str(name)), categorical=str(name) in forced, **options)
+            str(name): guess_column(X[name].rename(str(name)), categorical=str(name) in forced, **options)
             for name in X.columns
         }
 

@@ -63,7 +63,7 @@ class Guess:
     question: str = ""
 
 
-def guess(
+def guess_column(
     column: pd.Series, *, missing: Collection[str] = (), categorical: bool = False, decimal: str | None = None,
     dates: str | None = None,
 ) -> Guess:  # fmt: skip
@@ -80,8 +80,8 @@ def guess(
     Examples
     --------
     >>> import pandas as pd
-    >>> from sylvan.tables import guess
-    >>> guess(pd.Series(["1,5 mg", "2,5 mg", "n.d."], name="lead")).note
+    >>> from sylvan.tables import guess_column
+    >>> guess_column(pd.Series(["1,5 mg", "2,5 mg", "n.d."], name="lead")).note
     'numbers with decimal commas; numbers in mg; n.d. is missing'
     """
     column = without_marks(column, missing)

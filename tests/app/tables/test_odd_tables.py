@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from sylvan.app.tables import TableError, open_table, read_training_table, write_completed
-from sylvan.tables import Cleaner, Numbers, guess
+from sylvan.tables import Cleaner, Numbers, guess_column
 
 DAYS = [f"{day:02d}.05.2004" for day in range(1, 21)]
 
 
 def column(values, **options):
-    return guess(pd.Series(values, name="c"), **options)
+    return guess_column(pd.Series(values, name="c"), **options)
 
 
 @pytest.mark.parametrize(

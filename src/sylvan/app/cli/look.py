@@ -86,7 +86,7 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
     from sylvan.app.tables.training import UNNAMED  # noqa: PLC0415
     from sylvan.labels.words import read_one  # noqa: PLC0415
     from sylvan.tables.cells import as_text  # noqa: PLC0415
-    from sylvan.tables.guess import guess, kind_in_words, names_rows  # noqa: PLC0415
+    from sylvan.tables.guess import guess_column, kind_in_words, names_rows  # noqa: PLC0415
 
     choose = sylvan.app.tables.choose_columns
     dropped = set(choose(table.columns, options["drop"], "drop"))
@@ -115,7 +115,7 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
         says = [read_one(text) for text in as_text(known).str.strip().unique()[:5]]
         words = len(known) and 1.0 in says and all(word in (0.0, 1.0) or word != word for word in says)
         try:
-            found = guess(
+            found = guess_column(
                 column, missing=options["missing"], categorical=name in forced, dates=options["dates"],
                 decimal=decimal,
             )  # fmt: skip

@@ -152,6 +152,7 @@ class LabelCells:
 def find_separator(column: pd.Series) -> str | None:
     """Return what separates the labels in a column of lists; None if it does not look like one.
 
+    >>> import pandas as pd
     >>> find_separator(pd.Series(["rain, wind", "", "wind", "snow, rain"]))
     ','
     """
