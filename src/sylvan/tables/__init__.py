@@ -4,8 +4,7 @@ A `Cleaner` guesses how each column is to be read, says what it guessed, and rea
 """
 
 from sylvan.tables.cleaner import Cleaner
-from sylvan.tables.frames import as_frame, clean_frame
 from sylvan.tables.guess import Guess, guess_column
 from sylvan.tables.readings import Categories, Dates, Numbers, Words
 
-__all__ = ["Categories", "Cleaner", "Dates", "Guess", "Numbers", "Words", "as_frame", "clean_frame", "guess_column"]
+__all__ = ["Categories", "Cleaner", "Dates", "Guess", "Numbers", "Words", "guess_column"]

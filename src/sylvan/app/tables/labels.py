@@ -153,7 +153,7 @@ def find_separator(column: pd.Series) -> str | None:
     """Return what separates the labels in a column of lists; None if it does not look like one.
 
     >>> import pandas as pd
-    >>> find_separator(pd.Series(["rain, wind", "", "wind", "snow, rain"]))
+    >>> find_separator(pd.Series(["rain, wind", "", "wind", "snow, rain", "snow"]))
     ','
     """
     cells = column.dropna().astype(str).str.strip()
