@@ -273,7 +273,7 @@ def test_figures_are_those_of_the_results():
     found = re.search(r"sdf has an accuracy of (\.\d\d) .* it is\s(\.\d\d)", quoted, flags=re.DOTALL)
     accuracy = table_after(results["D"], "\n## means over data sets", "accuracy (")["sdf"]
     for number, points in enumerate(("shared", "strict"), start=1):
-        assert float(found[number]) == pytest.approx(float(accuracy[f"points {points}, pairs 2000"]), abs=0.01)
+        assert float(found[number]) == pytest.approx(float(accuracy[f"points {points}, pairs 500"]), abs=0.01)
 
 
 # ---------------------------------------------------------------------------------------------------- site
