@@ -18,7 +18,7 @@ from sylvan.io import Savable
 from sylvan.labels.findings import Decider
 from sylvan.labels.state import mean_of
 from sylvan.labels.table import read_targets
-from sylvan.tables.frames import as_frame
+from sylvan.tables.cells import as_frame
 
 
 class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, ClassifierMixin, MadeByRecipe):

@@ -138,3 +138,16 @@ def label_names(labels: Any) -> pd.Index:
 def row_names(index: pd.Index | None, n: int) -> pd.Index:
     """Return what rows are called: by their index if it is unique, otherwise by position."""
     return pd.RangeIndex(n) if index is None or not index.is_unique else index
+
+
+def separator_in(cells: pd.Series, signs: Iterable[str]) -> str | None:
+    """Return the first of some signs that separates labels in cells of text, None if none does.
+
+    Labels come again and again; parts of a sentence or of a number do not.
+    """
+    for sign in signs:
+        parts = cells.str.split(sign, regex=False).explode().str.strip()
+        parts = parts[parts != ""]
+        if cells.str.contains(sign, regex=False).any() and parts.nunique() <= max(2, len(parts) // 2):
+            return sign
+    return None

@@ -20,7 +20,7 @@ from sylvan._messages import warn_user
 from sylvan._validation import column_name
 from sylvan.io import stored
 from sylvan.io.checks import check_names, require
-from sylvan.labels.lists import labels_from_lists
+from sylvan.labels.lists import labels_from_lists, separator_in
 from sylvan.labels.words import WORDS
 
 MAX_LABELS = 2**16  # leaves store a label in two bytes
@@ -282,12 +282,7 @@ def _separator_of(y: Any) -> str | None:
         or not column.map(lambda cell: isinstance(cell, str) or pd.isna(cell)).all()
     ):
         return None
-    for sign in (";", "|"):
-        parts = column.dropna().astype(str).str.split(sign, regex=False).explode().str.strip()
-        parts = parts[parts != ""]
-        if column.astype(str).str.contains(sign, regex=False).any() and parts.nunique() <= max(2, len(parts) // 2):
-            return sign
-    return None
+    return separator_in(column.dropna().astype(str), (";", "|"))
 
 
 def _first_text(y: Any) -> str:

@@ -12,6 +12,12 @@ _WHOLE = r"^(-?\d+)\.0+$"
 _NO_CELLS = (list, tuple, dict, set, bytes, np.ndarray)
 
 
+def as_frame(X: Any) -> Any:
+    """Return tables of other libraries (polars, pyarrow) as frames of pandas, and all else as it is."""
+    to_pandas = None if isinstance(X, pd.DataFrame | pd.Series) else getattr(X, "to_pandas", None)
+    return X if to_pandas is None else to_pandas()
+
+
 def as_text(column: pd.Series) -> pd.Series:
     """Return values as text; whole numbers without a fraction (1.0 is "1"), missing ones missing."""
     if isinstance(column.dtype, pd.CategoricalDtype):

@@ -15,6 +15,7 @@ from sylvan._validation import check_choice, keep
 from sylvan.exceptions import TableError
 from sylvan.io import stored
 from sylvan.io.checks import require
+from sylvan.tables.cells import as_frame
 from sylvan.tables.guess import COUNTS, Guess, guess_column, without_marks
 from sylvan.tables.readings import KINDS, Categories, Numbers, all_names, kind_of
 
@@ -69,7 +70,7 @@ class Cleaner(TransformerMixin, BaseEstimator):
         for name in ("categorical", "missing"):
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a list of texts, got {getattr(self, name)!r}: put it in brackets.")
-        X = as_pandas(X)
+        X = _named_columns(X)
         guesses = self.look(X)
         if not any(found.reading or found.question for found in guesses.values()):  # better a counter than nothing
             counters = [name for name, found in guesses.items() if found.note.startswith(COUNTS)]
@@ -104,7 +105,7 @@ class Cleaner(TransformerMixin, BaseEstimator):
         `unseen` gets, for each column of categories, the values that were not there in the fit.
         """
         check_is_fitted(self, "readings_")
-        X = as_pandas(X)
+        X = _named_columns(X)
         self.check_columns({str(name) for name in X.columns})
         parts, questions = [], []
         for name, reading in self.readings_.items():
@@ -174,9 +175,9 @@ class Cleaner(TransformerMixin, BaseEstimator):
             reading.check()
 
 
-def as_pandas(X: Any) -> pd.DataFrame:
-    """Return a table as one of pandas, whatever library it is of."""
-    X = X if isinstance(X, pd.DataFrame) or not hasattr(X, "to_pandas") else X.to_pandas()
+def _named_columns(X: Any) -> pd.DataFrame:
+    """Return a table as one of pandas, whose columns have different texts as names."""
+    X = as_frame(X)
     if not isinstance(X, pd.DataFrame):
         raise TypeError(f"A table with names of columns is needed, got a {type(X).__name__}.")
     names = [str(name) for name in X.columns]

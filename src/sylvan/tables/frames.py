@@ -6,13 +6,8 @@ import pandas as pd
 from sklearn.base import clone
 
 from sylvan._validation import check_choice, odd_columns
+from sylvan.tables.cells import as_frame
 from sylvan.tables.cleaner import Cleaner
-
-
-def as_frame(X: Any) -> Any:
-    """Return tables of other libraries (polars, pyarrow) as frames of pandas, and all else as it is."""
-    to_pandas = None if isinstance(X, pd.DataFrame | pd.Series) else getattr(X, "to_pandas", None)
-    return X if to_pandas is None else to_pandas()
 
 
 def clean_frame(X: Any, cleaner: Any) -> tuple[Any, Cleaner | None]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from sylvan._messages import some
 from sylvan.exceptions import TableError
+from sylvan.labels.lists import separator_in
 from sylvan.labels.words import ABSENT, read_cells, read_one
 
 _MOST_ERRORS = 5
@@ -162,13 +163,7 @@ def find_separator(column: pd.Series) -> str | None:
         return None
     if cells.str.fullmatch(_IN_BRACKETS).mean() > 0.9:
         return BRACKETS
-    for sign in _SIGNS:
-        parts = cells.str.split(sign, regex=False).explode().str.strip()
-        parts = parts[parts != ""]
-        # Labels come again and again; parts of a sentence or of a number do not.
-        if cells.str.contains(sign, regex=False).any() and parts.nunique() <= max(2, len(parts) // 2):
-            return sign
-    return None
+    return separator_in(cells, _SIGNS)
 
 
 def _read_brackets(text: str, name: Any) -> list[str]:

@@ -51,17 +51,25 @@ class SheetWriter:
 
     def append(self, values: Iterable[Any]) -> None:
         """Write a row of values or of cells."""
+        self.sheet.append([value if hasattr(value, "data_type") else self.cell(value) for value in values])
+        self.n_rows += 1
+
+    def cell(self, value: Any) -> Any:
+        """Return a value as this sheet takes it: text that begins as a formula does is a cell that says it is text."""
         from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
 
-        cells = []
-        for value in values:
-            value = value if hasattr(value, "data_type") else plain(value)
-            if isinstance(value, str) and value.startswith("="):
-                value, text = WriteOnlyCell(self.sheet, value=""), value
-                value.value, value.data_type = text, "s"
-            cells.append(value)
-        self.sheet.append(cells)
-        self.n_rows += 1
+        value = plain(value)
+        return put(WriteOnlyCell(self.sheet), value) if isinstance(value, str) and value.startswith("=") else value
+
+
+def put(cell: Any, value: Any, fill: Any = None) -> Any:
+    """Write a value into a cell, text as text, and give it a colour; return the cell."""
+    cell.value = plain(value)
+    if isinstance(cell.value, str):
+        cell.data_type = "s"
+    if fill is not None:
+        cell.fill = fill
+    return cell
 
 
 def plain(value: Any) -> Any:
@@ -107,10 +115,7 @@ def complete_workbook(
             for merged in [each for each in sheet.merged_cells.ranges if cell.coordinate in each]:
                 sheet.unmerge_cells(str(merged))
                 cell = sheet.cell(row=at, column=source.places[column])
-            cell.value = plain(value)
-            if isinstance(cell.value, str):
-                cell.data_type = "s"
-            cell.fill = fill
+            put(cell, value, fill)
     if listed is not None:
         add_list(book, listed)
     book.save(file)
@@ -126,10 +131,10 @@ def add_list(book: Any, listed: pd.DataFrame) -> None:
 
 def write_workbook(file: Any, frames: Iterable[pd.DataFrame], changed: Iterable[dict[int, Any]], listed: Any) -> None:
     """Write a table as a new workbook, cells that were suggested in colour."""
-    from openpyxl import Workbook as Book  # noqa: PLC0415
+    from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
     from openpyxl.styles import PatternFill  # noqa: PLC0415
 
-    book, fill = Book(write_only=True), PatternFill("solid", fgColor=_COLOUR)
+    book, fill = new_workbook(), PatternFill("solid", fgColor=_COLOUR)
     sheet = None
     rows = iter(changed)
     for frame in frames:
@@ -138,21 +143,11 @@ def write_workbook(file: Any, frames: Iterable[pd.DataFrame], changed: Iterable[
         for values in frame.itertuples(index=False, name=None):
             cells = [_number_in(value) for value in values]
             for column, value in next(rows).items():
-                cells[column] = _coloured(sheet.sheet, value, fill)
+                cells[column] = put(WriteOnlyCell(sheet.sheet), _number_in(value), fill)
             sheet.append(cells)
     if listed is not None:
         add_list(book, listed)
     book.save(file)
-
-
-def _coloured(sheet: Any, value: Any, fill: Any) -> Any:
-    from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
-
-    cell = WriteOnlyCell(sheet, value=plain(_number_in(value)))
-    if isinstance(cell.value, str):
-        cell.data_type = "s"  # whatever it begins with
-    cell.fill = fill
-    return cell
 
 
 def _number_in(value: Any) -> Any:
