@@ -47,7 +47,10 @@ def check_tree(tree, X, Y, w, rules, codes=None):
         if feature < 0:
             if may_split and rules.max_features in (None, d) and not rules.random_cut:
                 assert naive_known.best_score(Xn, Yn, wn, rules.min_leaf) == -np.inf
-            assert_allclose(tree.value[tree.left[node]], told[node], atol=2.0**-17 * 1.001)
+            steps = (
+                1.001 if abs(told[node].sum() - 1) < 1e-8 else 0.501
+            )  # what rounding takes is handed on where shares sum to 1
+            assert_allclose(tree.value[tree.left[node]], told[node], atol=steps * 2.0**-16)
             continue
         assert may_split
         left = tree.left[node]

@@ -17,22 +17,17 @@ from sylvan.kernels.cuts import MISSING, NONE, Bins, Rules, Shape, draw_cut, low
 from sylvan.kernels.grow import (
     BINS,
     REST,
-    SHARES,
     Asked,
     Sums,
-    Trees,
     bag_size,
     each_by,
-    finish_leaf,
     mostly_left,
     partition,
     push,
     search_by,
     stack_height,
-    vote,
-    write_split,
-    write_value,
 )  # fmt: skip
+from sylvan.kernels.packed import SHARES, Trees, finish_leaf, vote, write_split, write_value
 
 _ONE = np.uint64(1)
 
@@ -216,9 +211,16 @@ _search = search_by(_judge_known)
 @section
 def _write_known_leaf(out, node, n_values, share, weight):
     """Write a leaf and the probabilities of its labels; return the number of values so far."""
-    first = n_values
+    total = 0.0
     for label in range(share.size):
-        n_values = write_value(out, n_values, label, np.floor(share[label] * SHARES + 0.5))
+        total += share[label]
+    are_classes = abs(total - 1.0) <= 1e-9  # as the other kernel rounds, so that both say the same
+    first, left = n_values, 0.0
+    for label in range(share.size):
+        exact = share[label] * SHARES + left
+        units = np.floor(exact + 0.5)
+        left = exact - units if are_classes else 0.0
+        n_values = write_value(out, n_values, label, units)
     finish_leaf(out, node, first, n_values, weight)
     return n_values
 
