@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sylvan.kernels.grow import Trees
+from sylvan.kernels.packed import Trees
 
 # ---------------------------------------------------------------------------------------------- random numbers
 
@@ -183,7 +183,7 @@ class Arrays(NamedTuple):
 
 
 def pack(arrays, wide=False):
-    """Return `Arrays` as forests keep them (`sylvan.kernels.grow.Trees`); `wide` as if there were many labels."""
+    """Return `Arrays` as forests keep them (`sylvan.kernels.packed.Trees`); `wide` as if there were many labels."""
     start = np.concatenate([[0], np.cumsum(arrays.leaf_length)]).astype(int)
     column, cut, child, n_values = [], [], [], []
     node = leaf = 0

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from forests.naive_trees import assert_same_forest, make_classes, make_labels, walk
 from sylvan.forests import CompletelyRandomForest, ExtraTrees, KFold, OutOfBag, RandomForest, TreeArrays
-from sylvan.kernels.grow import Trees
+from sylvan.kernels.packed import Trees
 
 ALL = [RandomForest, ExtraTrees, CompletelyRandomForest]
 

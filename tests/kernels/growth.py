@@ -9,6 +9,7 @@ import naive
 from sylvan.forests.binning import BinnedMatrix, bin_matrix
 from sylvan.forests.trees import TreeArrays
 from sylvan.kernels import grow as kernel
+from sylvan.kernels import packed
 from sylvan.kernels.known import grow_known_trees
 
 FORMS = ("bits", "lists")
@@ -30,7 +31,7 @@ class Rules(NamedTuple):
 class Grown(NamedTuple):
     """What the kernel wrote: `arrays` as they are, `trees` one by one."""
 
-    arrays: kernel.Trees  # packed
+    arrays: packed.Trees  # packed
     trees: list
     importances: np.ndarray
     oos_sum: np.ndarray
@@ -85,7 +86,7 @@ def grow(
     importances = np.zeros(d)
     labels = label_arrays(Y, form)
     largest = min(len(train), n_draws) if n_draws else len(train)
-    room = kernel.make_trees(len(seeds), largest, rules.min_leaf, int((Y[train] != 0).sum()), d, Y.shape[1])
+    room = packed.make_trees(len(seeds), largest, rules.min_leaf, int((Y[train] != 0).sum()), d, Y.shape[1])
     written = (
         grow_known_trees if form == "known" else kernel.grow_random_trees if rules.random_cut else kernel.grow_trees
     )(
@@ -105,7 +106,7 @@ def grow(
         importances,
         *room,
     )
-    arrays = kernel.trim_trees(room, *written)
+    arrays = packed.trim_trees(room, *written)
     trees = naive.split_trees(TreeArrays(arrays, Y.shape[1]), Y.shape[1])
     return Grown(arrays, trees, importances, oos_sum, oos_votes, binned)
 

@@ -10,7 +10,7 @@ import naive
 from strategies import COMPILED, examples, forests
 from sylvan.forests import RandomForest
 from sylvan.forests.trees import TreeArrays
-from sylvan.kernels.grow import Trees
+from sylvan.kernels.packed import Trees
 from sylvan.kernels.predict import (
     find_bad_node,
     find_depth,

@@ -17,7 +17,7 @@ from scipy import sparse
 from sylvan.forests.binning import BinnedMatrix
 from sylvan.forests.out_of_sample import Fit
 from sylvan.forests.trees import TreeArrays
-from sylvan.kernels import grow
+from sylvan.kernels import grow, packed
 from sylvan.kernels.binning import bin_features, find_usual, list_unusual
 from sylvan.kernels.compile import Kernel
 from sylvan.kernels.known import grow_known_trees
@@ -153,7 +153,7 @@ def label_bits(targets: Targets) -> np.ndarray:
 def _grow_block(
     rules: grow.Rules, n_labels: int, n_draws: int, out_of_bag: bool, train: np.ndarray, weights: np.ndarray,
     held: np.ndarray, seeds: np.ndarray, *data: np.ndarray,
-) -> tuple[grow.Trees, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[packed.Trees, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Grow a block of trees; return them, the votes on rows out of sample and the feature importances.
 
     `data` are bins and labels: the start and list of positive ones, and bits, or the start and list of unknown ones.
@@ -165,11 +165,11 @@ def _grow_block(
     oos_sum, oos_votes, importances = np.zeros((n_asked, n_labels)), np.zeros(n_asked, np.int32), np.zeros(d)
     largest_bag = min(len(train), n_draws) if n_draws else len(train)
     n_values = sum(int(np.diff(data[at])[train].sum()) for at in starts)  # by where each row's labels start
-    trees = grow.make_trees(len(seeds), largest_bag, rules.min_leaf, n_values, d, n_labels)
+    trees = packed.make_trees(len(seeds), largest_bag, rules.min_leaf, n_values, d, n_labels)
     rows = (train, weights, held, seeds, n_draws, out_of_bag)
     written = grow_trees(*data, n_labels, *rows, *rules, oos_sum, oos_votes, importances, *trees)
     asked = slice(None) if out_of_bag else held
-    return grow.trim_trees(trees, *written), oos_sum[asked], oos_votes[asked], importances
+    return packed.trim_trees(trees, *written), oos_sum[asked], oos_votes[asked], importances
 
 
 def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:

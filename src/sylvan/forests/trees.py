@@ -9,11 +9,11 @@ from scipy import sparse
 
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
-from sylvan.kernels import grow
+from sylvan.kernels import grow, packed
 from sylvan.kernels import predict as kernels
 
 _BLOCK_NUMBERS = 1 << 22  # feature values and label sums that are in hand at a time
-_KEPT = tuple("packed_child" if name == "child" else name for name in grow.Trees._fields)
+_KEPT = tuple("packed_child" if name == "child" else name for name in packed.Trees._fields)
 
 
 class Tree(NamedTuple):
@@ -54,7 +54,7 @@ class Spelled(NamedTuple):
 class TreeArrays:
     """All trees of a forest, one after the other; read-only.
 
-    What is kept is packed (`sylvan.kernels.grow.Trees`): 14 bytes a node, and three for each label that a leaf lists,
+    What is kept is packed (`sylvan.kernels.packed.Trees`): 14 bytes a node, and three for each label that a leaf lists,
     so that memory grows with the labels present. The attributes below are spelled out when they are first asked for.
     Arrays are checked, since kernels trust them, unless `check` is False: that is for arrays that kernels made.
 
@@ -118,7 +118,7 @@ class TreeArrays:
         require(bad < 0, f"Node {bad} cannot be in a tree: its child, size or labels do not fit.")
 
     @classmethod
-    def concatenate(cls, blocks: list[grow.Trees], n_labels: int) -> "TreeArrays":
+    def concatenate(cls, blocks: list[packed.Trees], n_labels: int) -> "TreeArrays":
         """Join blocks of trees."""
         joined = [np.concatenate(parts) if len(parts) > 1 else np.array(parts[0]) for parts in zip(*blocks)]
         return cls(joined, n_labels, check=False)
@@ -200,7 +200,7 @@ class TreeArrays:
     @property
     def leaf_value(self) -> np.ndarray:
         """Probabilities of the labels that leaves list, times the weight of their tree, if trees have weights."""
-        values = (self.share + 1.0) / grow.SHARES
+        values = (self.share + 1.0) / packed.SHARES
         return values if self.weight is None else values * np.repeat(self.weight, self.n_values)
 
     @property

@@ -1,4 +1,4 @@
-"""Fitted trees as flat arrays (`sylvan.kernels.grow.Trees`): whether they are trees at all, and where rows end in them.
+"""Fitted trees as flat arrays (`sylvan.kernels.packed.Trees`): whether they are trees, and where rows end in them.
 
 Rows are taken in blocks, stored column by column. As in training, each node splits its rows in two: one comparison for
 many rows, with no chain of waiting loads and no unpredictable branch. The last few rows of a branch walk one by one.
@@ -10,8 +10,8 @@ from collections import namedtuple
 import numpy as np
 
 from sylvan.kernels.compile import kernel, part
-from sylvan.kernels.grow import SHARES, wide
 from sylvan.kernels.lanes import LANES, add_lanes
+from sylvan.kernels.packed import SHARES, wide
 
 _WALKERS = 4  # rows that walk rather than split
 _TILE = 16
@@ -21,7 +21,7 @@ _EXACT = 256  # trees whose leaf values have an exact sum in single precision
 _ONE, _1 = np.uint64(1), np.float32(1.0)
 
 Nodes = namedtuple("Nodes", "column column_high cut child")
-"""Of all trees, one after the other; see `sylvan.kernels.grow.Trees`."""
+"""Of all trees, one after the other; see `sylvan.kernels.packed.Trees`."""
 
 Leaves = namedtuple("Leaves", "start label label_high share")
 """Labels that leaves list, and where those of each tree start."""
