@@ -41,12 +41,12 @@ CASES = {
     "lcforest": lambda: (
         lcforest(n_folds=2, **SMALL),
         naive.imputation_ends,
-        {"impute": naive.complement(tice(), 0.4), "crossover": False},
-    ),
-    "lcforest, cumulative": lambda: (
-        lcforest(n_folds=2, cumulative=True, **SMALL),
-        naive.imputation_ends,
         {"impute": naive.complement(tice(), 0.4), "crossover": False, "cumulative": True},
+    ),
+    "lcforest, latest": lambda: (
+        lcforest(n_folds=2, cumulative=False, **SMALL),
+        naive.imputation_ends,
+        {"impute": naive.complement(tice(), 0.4), "crossover": False},
     ),
     "slcforest": lambda: (slcforest(**SMALL), naive.best_from(2), {"impute": naive.strict(0.5)}),
     "slcforest, p / c": lambda: (
@@ -106,7 +106,7 @@ def test_the_cases_grow_choose_and_stop_in_different_ways():
 def test_lcforest_concatenates_as_its_algorithm_says():
     """Alg. 2, line 16, of the LCForest paper: X^{t+1} is X^t and what layer t has learnt; all layers before are seen.
 
-    The figure of the paper, and the default, have X and the last layer alone.
+    The figure of the paper has X and the last layer alone.
     """
     n_labels, n_forests = Y.shape[1], 2
     widths = {}
