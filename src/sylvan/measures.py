@@ -186,6 +186,7 @@ class _Scorer:
                 f"predict_proba of {type(estimator).__name__} gave a list of {len(proba)} arrays; a scorer "
                 "needs one array (n, n_labels) with the probability that each label is 1"
             )
+        proba = proba.to_numpy() if hasattr(proba, "to_numpy") else proba  # `set_output(predict="pandas")`
         if not issparse(y):
             y = np.asarray(y)
             # A column of classes and a matrix of one label look alike; the probabilities tell them apart.

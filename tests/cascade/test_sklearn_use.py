@@ -4,12 +4,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cascade.naive_cascade import make_weak_labels
-from sylvan import DeepForestClassifier, auto, cafe_os, cafe_slc, gcforest, imldf, mldf, rf_et, slcforest
+from sylvan import (
+    DeepForestClassifier,
+    auto,
+    cafe_os,
+    cafe_slc,
+    gcforest,
+    imldf,
+    load,
+    mldf,
+    rf_et,
+    show_versions,
+    slcforest,
+)
 from sylvan.cascade.augment import Interactions, OutputSpace
 from sylvan.forests import OutOfBag, RandomForest
 from sylvan.measures import micro_auroc, ranking_loss
@@ -255,3 +268,67 @@ def test_scikit_learns_progress_bar_in_a_search():
     search = GridSearchCV(slcforest(8, max_layers=2, random_state=0), {"impute__threshold": [0.5]}, cv=KFold(2))
     search.set_callbacks(callback.ProgressBar()).fit(X, Y_OBSERVED)
     assert search.best_estimator_.n_layers_ == 2
+
+
+def test_predictions_as_tables(tmp_path):
+    model = auto(8, random_state=0).fit(TABLE, LABELS)
+    arrays = model.predict(TABLE), model.predict_proba(TABLE)
+    assert all(type(each) is np.ndarray for each in arrays)
+    assert model.set_output(predict="pandas") is model
+    for found, array in zip((model.predict(TABLE), model.predict_proba(TABLE)), arrays):
+        pd.testing.assert_frame_equal(found, pd.DataFrame(array, TABLE.index, LABELS.columns))
+    assert model.predict(TABLE.to_numpy()).index.equals(pd.RangeIndex(len(X)))
+    assert model.score(TABLE, LABELS) == clone(model).fit(TABLE, LABELS).set_output(predict="default").score(
+        TABLE, LABELS
+    )
+    assert micro_auroc.scorer()(model, TABLE, LABELS) == model.score(TABLE, LABELS)
+    model.save(tmp_path / "m.sylvan")
+    assert isinstance(load(tmp_path / "m.sylvan").predict(TABLE), pd.DataFrame)
+    assert isinstance(clone(model).fit(TABLE, LABELS).predict(TABLE), pd.DataFrame)
+    assert isinstance(model.set_output(transform="pandas").transform(TABLE), pd.DataFrame)
+    assert isinstance(model.predict(TABLE), pd.DataFrame)  # the one setting leaves the other
+    with pytest.raises(ValueError, match="predict must be"):
+        model.set_output(predict="polars")
+
+
+def test_predicted_classes_as_tables():
+    kinds = np.where(X[:, 0] > 0, "up", "down")
+    model = gcforest(8, max_layers=2, random_state=0).fit(TABLE, kinds).set_output(predict="pandas")
+    assert model.predict(TABLE).index.equals(TABLE.index)
+    assert list(model.predict_proba(TABLE)) == ["down", "up"]
+    assert model.score(TABLE, kinds) > 0.5
+
+
+def test_inspection_of_one_label():
+    """Scikit-learn's partial dependence takes no model of several labels; one label of it, it does."""
+    model = auto(8, random_state=0).fit(TABLE.assign(site=["n", "s"] * (len(X) // 2)), LABELS)
+    rows = TABLE.assign(site=["n", "s"] * (len(X) // 2))
+    one = model.for_label("elm")
+    np.testing.assert_array_equal(one.predict_proba(rows)[:, 1], model.predict_proba(rows)[:, 2])
+    np.testing.assert_array_equal(one.predict(rows), model.predict(rows)[:, 2])
+    found = partial_dependence(one, rows, ["a"], grid_resolution=3)
+    expected = [model.predict_proba(rows.assign(a=value))[:, 2].mean() for value in found["grid_values"][0]]
+    np.testing.assert_allclose(found["average"][0], expected)
+    sites = partial_dependence(one, rows, ["site"], categorical_features=["site"])
+    assert list(sites["grid_values"][0]) == ["n", "s"]
+    assert permutation_importance(one, rows, LABELS["elm"], n_repeats=2).importances_mean.shape == (7,)
+    for wrong, message in (("fir", "no label 'fir'; the labels are 'ash', "), (2, "no label 2")):
+        with pytest.raises(ValueError, match=message):
+            model.for_label(wrong)
+    with pytest.raises(ValueError, match="fit the model on all labels"):
+        one.fit(rows, LABELS["elm"])
+    with pytest.raises(ValueError, match="several labels"):
+        gcforest(4, max_layers=1, random_state=0).fit(X, X[:, 0] > 0).for_label(0)
+
+
+def test_suggestions_of_arrays_index_arrays():
+    found = auto(8, random_state=0).fit(X, Y_OBSERVED).suggest_labels(top=5)
+    assert found["label"].dtype == np.int64
+    assert (Y_OBSERVED[found["row"], found["label"]] == 0).all()
+
+
+def test_shows_versions(capsys):
+    show_versions()
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["numpy"] == np.__version__
+    assert {"sylvan", "python", "machine", "numba", "pandas", "starlette"} <= set(lines)

@@ -40,8 +40,9 @@ def lcforest(
 
     References
     ----------
-    LCForest paper [2]_ of `sylvan.algorithms`. As published, forests draw features as scikit-learn's do. Deviations that remain: labels are predicted at 0.5, not by the largest class, which is no rule
-    for several labels; TIcE searches all features, see `sylvan.labels.frequency.TIcE`.
+    LCForest paper [2]_ of `sylvan.algorithms`. As published, forests draw features as scikit-learn's do.
+    Deviations that remain: labels are predicted at 0.5, not by the largest class, which is no rule for several labels;
+    TIcE searches all features, see `sylvan.labels.frequency.TIcE`.
     """
     scheme = folds(n_folds)
     return cascade(

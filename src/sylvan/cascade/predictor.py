@@ -1,17 +1,18 @@
 """What a fitted cascade does with new rows, and can say of itself: all that a model file needs to hold."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sylvan._validation import check_features
+from sylvan._validation import check_choice, check_features
 from sylvan.cascade.explain.reasons import CellReasons
 from sylvan.cascade.explain.rules import ReadableRules
 from sylvan.cascade.layer import Layer, ask_layers, row_blocks, through_layers, trace_importances
+from sylvan.cascade.one_label import OneLabel, position
 from sylvan.cascade.plan import default_measure
 from sylvan.cascade.recipes import MadeByRecipe
 from sylvan.io import Savable
@@ -29,6 +30,7 @@ class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, Cl
     scanning_: Any
     decider_: Decider
     n_features_in_: int
+    classes_: Any
     average_layers: bool
     cumulative: bool
 
@@ -44,15 +46,55 @@ class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, Cl
         X = self._checked(X)  # before `layers_`, which may not be there
         return ask_layers(self.layers_, X, self.scanning_, all_layers=self.average_layers)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> Any:
         """Return probabilities: of each label (n, n_labels) for multi-label targets, else of each class."""
         said = mean_of(self._ask(X))
-        return self.decider_.form.proba(self.decider_.present(said))
+        return self._as_asked(X, self.decider_.form.proba(self.decider_.present(said)))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Return 0/1 labels (probability above the decision threshold) for multi-label targets, else classes."""
         said = mean_of(self._ask(X))
-        return self.decider_.form.predict(self.decider_.present(said), self.decider_.thresholds)
+        return self._as_asked(X, self.decider_.form.predict(self.decider_.present(said), self.decider_.thresholds))
+
+    def set_output(self, *, transform: Any = None, predict: Any = None) -> Self:
+        """Say in which form results come back.
+
+        Parameters
+        ----------
+        transform : "default", "pandas" or "polars", optional
+            Of `transform` and `fit_transform`, as everywhere in scikit-learn.
+        predict : "default" or "pandas", optional
+            Of `predict` and `predict_proba`: arrays, or tables with the names of labels, and the index of X if it has
+            one.
+
+        Returns
+        -------
+        self
+        """
+        super().set_output(transform=transform)
+        if predict is not None:
+            check_choice("predict", predict, ("default", "pandas"))
+            self._sklearn_output_config = vars(self).get("_sklearn_output_config", {}) | {"predict": predict}
+        return self
+
+    def _as_asked(self, X: Any, found: np.ndarray) -> Any:
+        """Return what was found as `set_output` says."""
+        if vars(self).get("_sklearn_output_config", {}).get("predict") != "pandas":
+            return found
+        index = as_frame(X).index if isinstance(as_frame(X), pd.DataFrame) else pd.RangeIndex(len(found))
+        if found.ndim == 1:
+            return pd.Series(found, index, name="class")
+        names = self.decider_.form.label_names if self.decider_.form.has_labels else self.classes_
+        return pd.DataFrame(found, index, pd.Index(list(names), tupleize_cols=False))
+
+    def for_label(self, label: Any) -> OneLabel:
+        """Return one label of this model as a classifier of two classes, for tools that look at one target at a time.
+
+        `sklearn.inspection.PartialDependenceDisplay.from_estimator(model.for_label("even"), X, ["pixel_3_4"])`.
+        """
+        check_is_fitted(self, "layers_")
+        position(self, label)
+        return OneLabel(self, label)
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Yield the probabilities after each layer, the last being those of `predict_proba`."""
@@ -79,7 +121,7 @@ class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, Cl
         form = self.decider_.form
         targets = read_targets(y, names=form.names)
         targets.check_labels(form)
-        return default_measure(form)(targets.complete().recorded, self.predict_proba(X))
+        return default_measure(form)(targets.complete().recorded, np.asarray(self.predict_proba(X)))
 
     @property
     def decision_threshold_(self) -> np.ndarray:

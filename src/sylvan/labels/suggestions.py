@@ -41,7 +41,8 @@ def list_cells(
         order = order[: check_integer("top", top, 0)]
     row, label = row[order], label[order]
     layer = pd.Series(since[row, label], dtype="Int64").where(since[row, label] > 0)
-    names = {"row": rows[row], "label": pd.Index(labels, dtype=object)[label]}
+    numbered = all(isinstance(name, int | np.integer) for name in labels)  # these index an array
+    names = {"row": rows[row], "label": pd.Index(labels, dtype=np.int64 if numbered else object)[label]}
     return pd.DataFrame(names | {"probability": probability[row, label], "layer": layer})
 
 

@@ -451,6 +451,17 @@ def test_measures_go_by_the_threshold_of_the_model(songs, tmp_path):
     assert found["scores"]["hamming_loss"] == pytest.approx((predicted != songs.new[LABELS].to_numpy()).mean())
 
 
+def test_evaluate_says_that_rows_were_in_the_fit(songs, tmp_path):
+    for name, share, said in (("songs.csv", 1.0, "All rows of songs.csv"), ("new.csv", 0.0, None)):
+        found = call(songs.folder, "evaluate", "songs.sylvan", name, "--json")
+        assert json.loads(found.stdout)["seen_in_fit"] == share
+        assert (said in found.stderr) if said else not found.stderr
+    old = pd.read_csv(songs.folder / "songs.csv", dtype={"id": str})[:20]
+    pd.concat([old, songs.new]).to_csv(tmp_path / "mixed.csv", index=False)
+    found = call(tmp_path, "evaluate", songs.path, "mixed.csv", "--quiet")
+    assert "About 44% of the rows of mixed.csv" in found.stderr.replace("\n", " ")
+
+
 def test_evaluate_in_a_process(songs):
     found = done(start(songs.folder, "evaluate", "songs.sylvan", "new.csv", "--by-label"))
     value = MEASURES["micro_auroc"](songs.new[LABELS], songs.model.predict_proba(features_of(songs.new)))

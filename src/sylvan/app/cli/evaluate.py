@@ -12,6 +12,8 @@ from sylvan.app.cli.steps import format_of, read_model
 from sylvan.app.cli.terminal import print_json, say, show_table
 from sylvan.exceptions import TableError
 
+_MANY_SEEN = 0.05  # share of rows that were in the fit; few may be twins by chance
+
 
 @command("""
 sylvan evaluate songs.sylvan test.csv
@@ -28,13 +30,23 @@ def evaluate(**options: Any) -> None:
     """Compare what a stored MODEL predicts for the rows of DATA with their labels.
 
     The labels should be complete: where positives are missing, right predictions count as wrong. Do not measure on the
-    rows of the fit.
+    rows of the fit; it says so if they are among those of DATA.
     """
     model, schema, about = read_model(options["model"])
     X, Y = _read(schema, options, about)
+    seen = sylvan.app.tables.share_seen(about.get("seen"), X)
+    if seen > _MANY_SEEN:
+        share = "All" if seen == 1 else f"About {seen:.0%} of the"
+        say(
+            f"{share} rows of {options['data']} have the features of a row of the fit. If they are the same rows, what "
+            "is measured on them is too good: measure on others."
+        )
     scores, by_label = _scores_of_classes(model, X, Y) if Y.ndim == 1 else _scores_of_labels(model, X, Y)
     if options["as_json"]:
-        print_json({"rows": len(X), "scores": scores} | ({"by_label": by_label} if options["by_label"] else {}))
+        print_json(
+            {"rows": len(X), "seen_in_fit": round(seen, 3), "scores": scores}
+            | ({"by_label": by_label} if options["by_label"] else {})
+        )
         return
     in_words = sylvan.measures.measure_name
     rows = ((in_words(name), value, _direction(name)) for name, value in scores.items())

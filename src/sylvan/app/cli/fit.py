@@ -73,6 +73,7 @@ def store(model: Any, table: Any, options: dict[str, Any], path: Path | None = N
     """Write the model file, with what is known of the table."""
     known = {name: value for name, value in format_of(options).items() if name not in ("delimiter", "sheet")}
     about = {"algorithm": options["algorithm"], "rows": len(table.X), "format": known, "table": table.schema.to_json()}
+    about["seen"] = sylvan.app.tables.sketch_rows(table.X)
     sylvan.io.save(model, path or options["out"], about=about, findings=options["with_rows"])
 
 

@@ -232,6 +232,7 @@ def read_model(path: Path) -> tuple[Any, Any, dict[str, Any]]:
         raise TableError(f"{path} is a folder; a model file is needed.") from error
     if not hasattr(model, "layers_"):
         raise TableError(f"{path} holds a {type(model).__name__}, which is not a deep forest fitted on a table.")
+    model.set_output(predict="default")
     if "table" in about:
         try:
             schema = tables.TableSchema.from_json(about["table"])

@@ -11,8 +11,9 @@ from sylvan.app.tables.output import TableWriter, write_completed
 from sylvan.app.tables.schema import TableSchema
 from sylvan.app.tables.training import TrainingTable, read_training_table
 from sylvan.exceptions import TableError
+from sylvan.tables.seen import share_seen, sketch_rows
 
 __all__ = [
     "LabelCells", "TableError", "TableSchema", "TableWriter", "TrainingTable", "choose_columns", "open_table",
-    "read_training_table", "write_completed",
+    "read_training_table", "share_seen", "sketch_rows", "write_completed",
 ]  # fmt: skip

@@ -1,0 +1,37 @@
+"""How many rows of a table were in a fit: exact for small tables, close for large ones, never an error."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sylvan.tables.seen import SIZE, share_seen, sketch_rows
+
+
+def table(n, seed=0):
+    values = np.random.RandomState(seed).normal(size=(n, 4))
+    values[values < -2] = np.nan
+    return pd.DataFrame(values, columns=list("abcd"))
+
+
+def test_exact_if_all_are_kept():
+    X, other = table(500), table(300, seed=1)
+    sketch = sketch_rows(X)
+    assert share_seen(sketch, X) == 1
+    assert share_seen(sketch, other) == 0
+    assert share_seen(sketch, pd.concat([X[:100], other])) == 100 / 400
+    assert share_seen(sketch, X[::-1].reset_index(drop=True).astype("Float64")) == 1
+
+
+def test_close_if_the_smallest_are_kept():
+    X = table(20 * SIZE)
+    sketch = sketch_rows(X)
+    assert len(sketch) <= SIZE * 8 * 4 / 3 + 4
+    mixed = pd.concat([X[: 4 * SIZE], table(16 * SIZE, seed=1)])
+    assert share_seen(sketch, X) == 1
+    assert share_seen(sketch, table(16 * SIZE, seed=2)) == 0
+    assert abs(share_seen(sketch, mixed) - 0.2) < 0.04
+
+
+@pytest.mark.parametrize("sketch", [None, "", "no base 64!", 7, "AAAA"])
+def test_damage_says_nothing(sketch):
+    assert share_seen(sketch, table(20)) == 0
