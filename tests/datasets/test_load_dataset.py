@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from sylvan.datasets import list_datasets, load, load_dataset
+from sylvan.datasets import list_datasets, load_dataset
 
 ARFF = "@relation 'x: -C -2'\n@attribute a numeric\n@attribute p {0,1}\n@attribute q {0,1}\n@data\n5,1,0\n"
 CSV = "id:who,a,sex,label:site\nme,1,f,cp\nyou,2,m,im\n"
@@ -34,7 +34,7 @@ def fetched(monkeypatch):
                 raise answer
             return answer
 
-        monkeypatch.setattr(load, "fetch_openml", fetch_openml)
+        monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
         return asked
 
     answer_with(AssertionError("the network was asked"))

@@ -18,7 +18,7 @@ from sylvan.labels.findings import Decider, Findings
 from sylvan.labels.table import check_marks
 from sylvan.labels.weak import ZEROS
 from sylvan.measures import Measure
-from sylvan.tables import Cleaner
+from sylvan.tables.cleaner import Cleaner
 
 _SOMETIMES = {
     "feature_names_in_": np.ndarray, "label_names_in_": np.ndarray, "_findings": Findings, "cleaner_": Cleaner,

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import get_data_home
 
 from sylvan._files import whole_file
 
@@ -204,6 +203,8 @@ def _unescape(match: re.Match[str]) -> str:
 def _entry_path(content: bytes, data_home: str | os.PathLike[str] | None) -> Path | None:
     """Return where the table of a file with this content is kept; None if there is no folder to write in."""
     try:
+        from sklearn.datasets import get_data_home  # noqa: PLC0415 (heavy)
+
         folder = Path(get_data_home(data_home)) / "sylvan" / "parsed"
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

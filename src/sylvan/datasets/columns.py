@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.utils import Bunch
 
 from sylvan.labels.words import read_words
 
@@ -71,4 +70,6 @@ def pack(
         frame = pd.concat([data, target], axis=1)
     if return_X_y:
         return data, target
+    from sklearn.utils import Bunch  # noqa: PLC0415 (heavy)
+
     return Bunch(data=data, target=target, frame=frame, feature_names=names, target_names=labels, **extra)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 from sylvan._docs import documented
 from sylvan.datasets.columns import OPTIONS, pack
@@ -58,6 +57,8 @@ def load_digit_attributes(*, return_X_y: bool = False, as_frame: bool = False) -
     >>> [name for name, value in zip(digits.target_names, nine) if value]
     ['at least five', 'multiple of three', 'perfect square', 'closed loop']
     """
+    from sklearn.datasets import load_digits  # noqa: PLC0415 (heavy)
+
     source = load_digits()
     table = np.array([[int(digit in digits) for digits in DIGITS_WITH_LABEL.values()] for digit in range(10)])
     digits = "\n".join(f"{name:<22} {', '.join(map(str, digits))}" for name, digits in DIGITS_WITH_LABEL.items())

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.datasets import fetch_openml, get_data_home
 
 from sylvan._docs import documented
 from sylvan.datasets.arff import read_arff
@@ -92,6 +91,8 @@ def list_datasets(*, data_home: str | os.PathLike[str] | None = None) -> list[st
 
 def _folders(data_home: str | os.PathLike[str] | None) -> dict[str, Path]:
     """Return the folders to look in, each under the name by which a message calls it."""
+    from sklearn.datasets import get_data_home  # noqa: PLC0415 (heavy)
+
     folders = {}
     if os.environ.get("SYLVAN_DATA"):
         folders["SYLVAN_DATA"] = Path(os.environ["SYLVAN_DATA"]).expanduser()
@@ -131,6 +132,8 @@ def _not_found(name: str, data_home: str | os.PathLike[str] | None, openml: str)
 
 def _fetch(name: str, data_home: str | os.PathLike[str] | None) -> Any:
     """Get a data set of OpenML; fetch_openml has no timeout of its own and would wait for a dead server for ever."""
+    from sklearn.datasets import fetch_openml  # noqa: PLC0415 (heavy)
+
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)
     try:

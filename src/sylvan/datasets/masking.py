@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.utils import check_random_state
 
 
 def hide_positives(Y: Any, rate: Any, random_state: Any = None) -> Any:
@@ -42,6 +41,8 @@ def hide_positives(Y: Any, rate: Any, random_state: Any = None) -> Any:
     >>> bool((weak <= Y).all())
     True
     """
+    from sklearn.utils import check_random_state  # noqa: PLC0415 (heavy)
+
     rng = check_random_state(random_state)
     frame = isinstance(Y, pd.DataFrame)
     if not frame and not sparse.issparse(Y):

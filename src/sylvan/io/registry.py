@@ -12,14 +12,22 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sylvan.io.checks import require
 
 Kind = TypeVar("Kind", bound=type)
 
 # Where stored classes live. They are imported, one after the other, when a file names a class that is not known yet.
-_ROOMS = ("measures", "tables", "labels.calibrate", "labels.impute", "forests", "cascade", "pairs", "algorithms")
+_ROOMS = (
+    "measures",
+    "tables.cleaner",
+    "labels.calibrate",
+    "labels.impute",
+    "forests",
+    "cascade",
+    "pairs",
+    "algorithms",
+)
 _FROM_SKLEARN = {"_sklearn_output_config": dict}  # what `set_output` leaves on an estimator
 _classes: dict[str, "Known"] = {}
 _names: dict[type, str] = {}
@@ -34,10 +42,15 @@ class Known:
     kind: type
     fitted: dict[str, Any]
 
+    @property
+    def is_estimator(self) -> bool:
+        """Whether it has parameters, as scikit-learn's estimators do; their base class is not asked: it is heavy."""
+        return hasattr(self.kind, "get_params")
+
     @cached_property
     def given(self) -> dict[str, Any]:
         """What an object always has, by name: the type of each field, or of each constructor's parameter."""
-        if issubclass(self.kind, BaseEstimator):
+        if self.is_estimator:
             constructor = self.kind.__init__  # type: ignore[misc]
             hints = {} if constructor is object.__init__ else get_type_hints(constructor)
             hints.pop("return", None)
@@ -47,12 +60,12 @@ class Known:
     @cached_property
     def fields(self) -> dict[str, Any]:
         """All that an object may have."""
-        extra = _FROM_SKLEARN if issubclass(self.kind, BaseEstimator) else {}
+        extra = _FROM_SKLEARN if self.is_estimator else {}
         return self.given | self.fitted | extra
 
     def state_of(self, value: Any, where: str) -> dict[str, Any]:
         """Return the fields of an object; estimators may not have others, and caches of other classes stay behind."""
-        if not issubclass(self.kind, BaseEstimator):
+        if not self.is_estimator:
             return {name: getattr(value, name) for name in self.given}
         state = dict(value.__getstate__())
         for name in state:

@@ -3,8 +3,16 @@
 A `Cleaner` guesses how each column is to be read, says what it guessed, and reads new rows in the same way.
 """
 
-from sylvan.tables.cleaner import Cleaner
-from sylvan.tables.guess import Guess, guess_column
-from sylvan.tables.readings import Categories, Dates, Numbers, Words
+from sylvan._lazy import lazy
 
-__all__ = ["Categories", "Cleaner", "Dates", "Guess", "Numbers", "Words", "guess_column"]
+_NAMES = {
+    "Categories": "readings",
+    "Cleaner": "cleaner",
+    "Dates": "readings",
+    "Guess": "guess",
+    "Numbers": "readings",
+    "Words": "readings",
+    "guess_column": "guess",
+}
+__all__ = list(_NAMES)
+__getattr__, __dir__ = lazy(__name__, names=_NAMES)

@@ -107,19 +107,29 @@ class Cleaner(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "readings_")
         X = _named_columns(X)
         self.check_columns({str(name) for name in X.columns})
-        parts, questions = [], []
+        return self.consume({name: X[name] for name in self.readings_}, X.index, unseen)
+
+    def consume(
+        self, columns: dict[str, pd.Series], index: pd.Index, unseen: dict[str, list[str]] | None = None
+    ) -> pd.DataFrame:
+        """Return columns as numbers, as `transform` does, and empty `columns`: large tables are in memory once."""
+        made = all_names(self.readings_)
+        values = np.empty((len(index), len(made)), order="F")
+        at, questions = 0, []
         for name, reading in self.readings_.items():
-            column = without_marks(X[name].rename(name), self.missing)
+            column = without_marks(columns.pop(name).rename(name), self.missing)
             if unseen is not None and isinstance(reading, Categories) and (new := reading.unseen(column)):
                 unseen[name] = list(dict.fromkeys([*unseen.get(name, []), *new]))
             try:
-                parts.append(reading.read(column))
+                read = reading.read(column)
             except TableError as error:
                 questions.append(str(error))
+            else:
+                values[:, at : at + read.shape[1]] = read
+            at += len(reading.names(name))
         if questions:
             raise TableError("\n".join(questions))
-        values = np.concatenate(parts, axis=1) if parts else np.empty((len(X), 0))
-        return pd.DataFrame(values, index=X.index, columns=list(all_names(self.readings_)))
+        return pd.DataFrame(values, index=index, columns=list(made), copy=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that are made."""

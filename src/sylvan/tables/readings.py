@@ -323,13 +323,12 @@ def kind_of(reading: Reading) -> str:
 
 def all_names(readings: dict[str, Reading]) -> Sequence[str]:
     """Return the columns that readings make, in order."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for name, reading in readings.items():
         for made in reading.names(name):
-            number = 1
-            while (
-                unique := made if number == 1 else f"{made} ({number})"
-            ) in found:  # "t" may have dates, "t (year)" numbers
+            unique, number = made, 1
+            while unique in found:  # "t" may have dates, "t (year)" numbers
                 number += 1
-            found.append(unique)
-    return found
+                unique = f"{made} ({number})"
+            found[unique] = None
+    return list(found)

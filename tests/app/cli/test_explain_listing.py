@@ -258,7 +258,7 @@ def test_data_sets_that_are_nowhere(tmp_path, monkeypatch, error, code):
     def fetch(**options):
         raise error
 
-    monkeypatch.setattr("sylvan.datasets.load.fetch_openml", fetch)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
     found = error_of(call(tmp_path, "datasets", "digit_atributes"), code)
     assert "No data set 'digit_atributes' was found" in found
     assert "Did you mean 'digit_attributes'?" in found

@@ -102,7 +102,7 @@ def test_json_is_exact(evil, name):
     ],
 )
 def test_escapes_in_errors_are_shown(evil, monkeypatch, arguments, code):
-    monkeypatch.setattr("sylvan.datasets.load.fetch_openml", lambda **_: (_ for _ in ()).throw(ValueError("none")))
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_: (_ for _ in ()).throw(ValueError("none")))
     found = call(evil, *arguments)
     assert not CONTROLS.search(found.stdout + found.stderr)
     assert r"\x1b[31m" in error_of(found, code)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from strategies import examples
-from sylvan.app.tables import TableError, open_table
+from sylvan.app.tables import TableError, files, open_table
 
 FRAME = pd.DataFrame(
     {"id": ["007", "x,y", "1e5"], "size": [1.5, np.nan, -2.0], "name": ["a", "b c", "ü"], "tag": [1, 0, 1]}
@@ -340,3 +340,25 @@ def test_a_broken_list_of_labels_beside_arff(tmp_path):
 def test_paths_may_be_text(tmp_path):
     path = write(tmp_path, "a,b\n1,2\n")
     assert open_table(str(path)).columns == open_table(Path(path)).columns
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 60, 1000])
+def test_parts_are_read_as_if_at_once(tmp_path, monkeypatch, at_once):
+    """What a column holds may show late: text after numbers, fractions after whole numbers, the first cell at all."""
+    n = 120
+    late = np.arange(n) >= 90
+    columns = {
+        "whole": np.arange(n), "fraction late": np.where(late, "1.5", "2"), "text late": np.where(late, "x7", "007"),
+        "number late": np.where(late, "7", "x"), "truth": np.where(late, "True", "False"),
+        "truth late": np.where(late, "True", ""), "word, then truth": np.where(late, "True", "maybe"), "empty": "",
+        "text after nothing": np.where(late, "w", ""), "long": 2**60 + np.arange(n), "unsigned": np.uint64(2**63) + np.arange(n, dtype=np.uint64),
+        "unsigned late": np.where(late, str(2**63 + 5), "2"), "zeros": np.where(late, "12", "012"), "é": "ü",
+    }  # fmt: skip
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    table = open_table(tmp_path / "t.csv")
+    for text in ([], ["zeros", "whole"]):
+        expected = files.Table.whole(table, None, text)
+        monkeypatch.setattr(files, "_AT_ONCE", at_once)
+        pd.testing.assert_frame_equal(table.whole(None, text), expected)
+        pd.testing.assert_frame_equal(table.whole(["text late", "empty"]), expected[["text late", "empty"]])
+    pd.testing.assert_frame_equal(table.head(50), next(table.chunks(50)))

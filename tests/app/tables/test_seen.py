@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sylvan.tables.seen import SIZE, share_seen, sketch_rows
+from sylvan.app.tables.seen import SIZE, share_seen, sketch_rows
 
 
 def table(n, seed=0):

@@ -12,7 +12,7 @@ from sylvan.app.cli.steps import format_of, read_training
 from sylvan.app.cli.terminal import in_options, print_json, say, show, show_table
 from sylvan.exceptions import TableError
 
-_FIRST = 20_000  # rows that decide on what is shown at once; then all are read
+_FIRST = 5_000  # rows that decide on what is shown at once; then all are read
 _MOST_SHOWN = 60
 
 
@@ -33,14 +33,18 @@ def look(**options: Any) -> None:
     table = tables.open_table(options["data"], missing=list(options["missing"]), **format_of(options))
     for note in table.notes:
         say(in_options(note), options["quiet"])
-    frame = next(table.chunks(_FIRST))
+    frame = table.head(_FIRST)
     lines, likely = _columns(table, frame, options)
-    size = f"{options['data']}: {many(table.n_rows, 'row')}, {many(len(table.columns), 'column')}"
+    whole = len(frame) < _FIRST
+    rows = many(len(frame), "row") if whole else f"the first {_FIRST:,} rows"
+    size = f"{options['data']}: {rows}, {many(len(table.columns), 'column')}"
     if not options["as_json"]:
         heads = ("column", "read as", "example", "what was guessed, or is to be said")
         show_table(heads, lines[:_MOST_SHOWN], "llll", size)
         if len(lines) > _MOST_SHOWN:
             show(f"... and {many(len(lines) - _MOST_SHOWN, 'further column')}.")
+    if not (whole or options["as_json"]):
+        say("All rows are looked at ...", options["quiet"])
     found: dict[str, Any] = {"rows": table.n_rows, "columns": [dict(zip(_HEADS, line)) for line in lines]}
     problems = _equal(frame)
     if options["labels"] or options["label_file"]:
@@ -82,8 +86,8 @@ _HEADS = ("column", "read_as", "example", "about")
 
 def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tuple[str, str, str, str]], list[str]]:
     """Return a line about each column, and the columns that may be labels."""
+    from sylvan.app.tables.files import UNNAMED  # noqa: PLC0415
     from sylvan.app.tables.labels import BRACKETS, find_separator  # noqa: PLC0415 (heavy)
-    from sylvan.app.tables.training import UNNAMED  # noqa: PLC0415
     from sylvan.labels.words import read_one  # noqa: PLC0415
     from sylvan.tables.cells import as_text  # noqa: PLC0415
     from sylvan.tables.guess import guess_column, kind_in_words, names_rows  # noqa: PLC0415

@@ -10,8 +10,8 @@ import pandas as pd
 
 from sylvan._messages import many
 from sylvan.app.review.session import Session
-from sylvan.app.tables import TableWriter, TrainingTable, write_completed
-from sylvan.app.tables.output import check_output
+from sylvan.app.tables.output import TableWriter, check_output, write_completed
+from sylvan.app.tables.training import TrainingTable
 from sylvan.exceptions import TableError
 from sylvan.labels.decisions import COLUMNS, word_of
 from sylvan.labels.suggestions import apply_suggestions

@@ -4,16 +4,21 @@
 (`TableSchema`). What is wrong in a file is said in one line (`TableError`), with row and column.
 """
 
-from sylvan.app.tables.columns import choose_columns
-from sylvan.app.tables.files import open_table
-from sylvan.app.tables.labels import LabelCells
-from sylvan.app.tables.output import TableWriter, write_completed
-from sylvan.app.tables.schema import TableSchema
-from sylvan.app.tables.training import TrainingTable, read_training_table
-from sylvan.exceptions import TableError
-from sylvan.tables.seen import share_seen, sketch_rows
+from sylvan._lazy import lazy
 
-__all__ = [
-    "LabelCells", "TableError", "TableSchema", "TableWriter", "TrainingTable", "choose_columns", "open_table",
-    "read_training_table", "share_seen", "sketch_rows", "write_completed",
-]  # fmt: skip
+_NAMES = {
+    "LabelCells": "labels",
+    "TableError": "files",
+    "TableSchema": "schema",
+    "TableWriter": "output",
+    "TrainingTable": "training",
+    "choose_columns": "columns",
+    "open_table": "files",
+    "read_training_table": "training",
+    "share_seen": "seen",
+    "sketch_rows": "seen",
+    "write_completed": "output",
+}
+_MODULES = ("columns", "files", "labels", "output", "records", "schema", "seen", "training", "workbook")
+__all__ = list(_NAMES)
+__getattr__, __dir__ = lazy(__name__, _MODULES, _NAMES)

@@ -9,7 +9,8 @@ import pandas as pd
 from sylvan.app.tables.labels import KINDS, LabelCells
 from sylvan.labels.reasons import Reason, in_words
 from sylvan.labels.words import ABSENT
-from sylvan.tables import Cleaner, Numbers
+from sylvan.tables.cleaner import Cleaner
+from sylvan.tables.readings import Numbers
 
 
 @dataclass(frozen=True)

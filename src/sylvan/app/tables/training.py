@@ -17,8 +17,8 @@ from sylvan.app.tables.schema import TableSchema
 from sylvan.exceptions import TableError
 from sylvan.labels.weak import are_few
 from sylvan.labels.words import ABSENT
-from sylvan.tables import Cleaner
 from sylvan.tables.cells import as_text
+from sylvan.tables.cleaner import Cleaner
 from sylvan.tables.guess import names_rows
 
 NO_ID = "-"
@@ -93,14 +93,18 @@ def read_training_table(
         notes.append(f"Column {name!r} names the rows (id='-': it does not).")
     frame, places = _without_blank_rows(frame, other, notes)
     cleaner = Cleaner(forced, options["missing"], file_options.get("decimal"), dates)
-    _ask_at_once(cleaner, frame[features], cells if other is None else None, frame)
+    columns_of = {each: frame[each] for each in features}
+    seen = pd.DataFrame(columns_of, index=frame.index, copy=False)  # the same memory
+    _ask_at_once(cleaner, seen, cells if other is None else None, frame)
     left_out = [each for each in table.columns if each not in {*cleaner.readings_, *chosen, name}]
     rows = _row_names(frame, name, table.path)
-    X = cleaner.transform(frame).set_axis(rows)
     if other is None:
-        Y, source_rows, theirs = cells.read(frame), places, frame
+        Y, source_rows, theirs = cells.read(frame), places, frame[chosen]
     else:
         Y, source_rows, theirs = _join(other, cells, frame, name, table.path, notes)
+    columns_of = {each: columns_of[each] for each in cleaner.readings_}
+    del frame, seen
+    X = cleaner.consume(columns_of, theirs.index if other is None else rows).set_axis(rows)
     if blank is None and cells.kind == "bits" and _says_yes_or_nothing(Y, theirs):
         notes.append(
             "Empty label cells mean 'not recorded', as none says no (blank='unknown': nothing is known there)."
@@ -127,13 +131,16 @@ def _separator_in(table: Table, name: str, words: dict[str, int], notes: list[st
 
 def _without_blank_rows(frame: pd.DataFrame, other: Table | None, notes: list[str]) -> tuple[pd.DataFrame, pd.Index]:
     """Return the rows that hold anything, and their positions in the file."""
-    kept = frame.notna().any(axis=1).to_numpy() | (other is not None)
+    kept = np.full(len(frame), other is not None)
+    for name in frame.columns:
+        kept |= frame[name].notna().to_numpy()
     if not kept.all() and kept.any():
         notes.append(f"{many(len(kept) - kept.sum(), 'empty row is', 'empty rows are')} left out.")
-    last = frame[kept].iloc[-1]
+    frame = frame if kept.all() else frame[kept]
+    last = frame.iloc[-1]
     if any(isinstance(cell, str) and cell.strip().strip(":").lower() in _TOTALS for cell in last):
         notes.append(f"Row {last.name} looks like a total of the others; remove it from the file if it is one.")
-    return frame[kept], pd.Index(np.flatnonzero(kept))
+    return frame, pd.Index(np.flatnonzero(kept))
 
 
 def _ask_at_once(cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells | None, frame: pd.DataFrame) -> None:
