@@ -70,6 +70,10 @@ def test_messages_are_short():
     assert len(str(found.value)) < 1200
     with pytest.raises(ValueError, match="effort must be one of"):
         auto().set_params(effort="much")
+    model = auto(3)
+    with pytest.raises(ValueError, match="Invalid parameter 'n_tree'"):
+        model.set_params(frequency=0.5, n_trees=9, n_tree=5)
+    assert repr(model) == repr(auto(3))  # nothing was set
     assert repr(auto()) == "auto()"
     assert "DeepForestClassifier(" in repr(auto().set_params(max_layers=2, augment=None))
 

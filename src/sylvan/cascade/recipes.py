@@ -31,6 +31,14 @@ class MadeByRecipe(BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, or arguments of the recipe."""
+        before = dict(vars(self))
+        try:
+            return self._set_params(params)
+        except Exception:
+            self.__dict__ = before  # what is wrong with one leaves all as they were
+            raise
+
+    def _set_params(self, params: dict[str, Any]) -> Any:
         made = vars(self).get("_recipe")
         own = super().get_params(deep=False)
         if made is not None and params:

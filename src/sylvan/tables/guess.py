@@ -304,6 +304,11 @@ def _text(name: str, known: pd.Series) -> Guess:
 def _categories(values: pd.Series, note: str) -> Guess:
     distinct = sorted(values.dropna().unique().tolist())
     about = f"{note}: {', '.join(shorten(value, 20) for value in distinct[:4])}{', ...' * (len(distinct) > 4)}"
+    twins: dict[str, list[str]] = {}
+    for value in distinct:
+        twins.setdefault(" ".join(value.split()).lower(), []).append(value)
+    alike = next((values for values in twins.values() if len(values) > 1), None)
+    about += f"; {' and '.join(map(repr, alike[:3]))} are taken as different" if alike else ""
     return Guess(Categories(distinct), about if note else "")
 
 

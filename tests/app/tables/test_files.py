@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from strategies import examples
-from sylvan.app.tables import TableError, files, open_table
+from sylvan.app.tables import TableError, open_table, text
+from sylvan.app.tables.table import Table
 
 FRAME = pd.DataFrame(
     {"id": ["007", "x,y", "1e5"], "size": [1.5, np.nan, -2.0], "name": ["a", "b c", "ü"], "tag": [1, 0, 1]}
@@ -351,14 +352,65 @@ def test_parts_are_read_as_if_at_once(tmp_path, monkeypatch, at_once):
         "whole": np.arange(n), "fraction late": np.where(late, "1.5", "2"), "text late": np.where(late, "x7", "007"),
         "number late": np.where(late, "7", "x"), "truth": np.where(late, "True", "False"),
         "truth late": np.where(late, "True", ""), "word, then truth": np.where(late, "True", "maybe"), "empty": "",
-        "text after nothing": np.where(late, "w", ""), "long": 2**60 + np.arange(n), "unsigned": np.uint64(2**63) + np.arange(n, dtype=np.uint64),
+        "text after nothing": np.where(late, "w", ""), "long": 2**60 + np.arange(n),
+        "unsigned": np.uint64(2**63) + np.arange(n, dtype=np.uint64),
         "unsigned late": np.where(late, str(2**63 + 5), "2"), "zeros": np.where(late, "12", "012"), "é": "ü",
     }  # fmt: skip
     pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
     table = open_table(tmp_path / "t.csv")
-    for text in ([], ["zeros", "whole"]):
-        expected = files.Table.whole(table, None, text)
-        monkeypatch.setattr(files, "_AT_ONCE", at_once)
-        pd.testing.assert_frame_equal(table.whole(None, text), expected)
+    for as_text in ([], ["zeros", "whole"]):
+        expected = Table.whole(table, None, as_text)
+        monkeypatch.setattr(text, "_AT_ONCE", at_once)
+        pd.testing.assert_frame_equal(table.whole(None, as_text), expected)
         pd.testing.assert_frame_equal(table.whole(["text late", "empty"]), expected[["text late", "empty"]])
     pd.testing.assert_frame_equal(table.head(50), next(table.chunks(50)))
+
+
+def test_parquet_whose_text_is_none(tmp_path):
+    offsets, data = pa.py_buffer(np.array([0, 1, 3], np.int32).tobytes()), pa.py_buffer(b"a\xff\xfe")
+    text = pa.StringArray.from_buffers(2, offsets, data)
+    parquet.write_table(pa.table({"name": text, "tag": [1, 0]}), tmp_path / "t.parquet")
+    with pytest.raises(TableError, match=r"damaged: .*UTF8"):
+        whole(tmp_path / "t.parquet")
+
+
+TITLES = {
+    "a title": ("Field data 2021\n", 1),
+    "filled up": ("Field data 2021;;;\n", 1),
+    "remarks": ("# taken by A. B.\n# lead; in mg\n", 2),
+    "a title, a blank line": ("Field data 2021\n\n", 2),
+}
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_lines_above_the_names(tmp_path, title):
+    above, skipped = TITLES[title]
+    path = tmp_path / "t.csv"
+    path.write_text(above + "name;lead;tag\na;1,5;1\nb;2,5;0\n", encoding="utf-8")
+    table = open_table(path)
+    assert table.columns == ["name", "lead", "tag"]
+    assert (table.n_rows, table.skip) == (2, skipped)
+    assert "stands above the names of columns and is left out" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["a\nx,y,z\n1,2,3\n", "#id,size,tag\n7,1.5,1\n8,2.5,0\n", "my name\n1\n2\n", "first name,tag\nann,1\nbob,0\n"],
+)
+def test_first_lines_that_are_no_titles(tmp_path, content):
+    path = tmp_path / "t.csv"
+    path.write_text(content, encoding="utf-8")
+    table = open_table(path)
+    assert table.skip == 0
+    assert not table.notes
+    assert table.columns == content.splitlines()[0].split(",")
+
+
+@pytest.mark.parametrize(
+    ("begin", "ending"),
+    [(b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet"), (b"\x1f\x8b", ".gz"), (b"\xd0\xcf\x11\xe0", ".xls")],
+)
+def test_files_that_are_no_text(tmp_path, begin, ending):
+    (tmp_path / "t.csv").write_bytes(begin + b" and so on, 1")
+    with pytest.raises(TableError, match=f"files that end in {ending} hold: give it that ending"):
+        open_table(tmp_path / "t.csv")

@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import gzip
 import os
 
 import numpy as np
@@ -286,6 +287,21 @@ def test_the_encoding_is_kept(tmp_path, encoding):
     table = read_training_table(tmp_path / "a.csv", "t", encoding=encoding)
     write_completed(tmp_path / "out.csv", table.source, table.schema.labels, np.array([0]), ["t"])
     assert (tmp_path / "out.csv").read_text(encoding=encoding) == "größe,t\n1,1\n2,1\n3,0\n"
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+@pytest.mark.parametrize("order", ["be", "le"])
+def test_the_order_of_bytes_is_kept(tmp_path, order, name):
+    def encoded(text):
+        content = f"\ufeff{text}".encode(f"utf-16-{order}")
+        return gzip.compress(content, mtime=0) if name.endswith(".gz") else content
+
+    (tmp_path / name).write_bytes(encoded("größe,t\n1,0\n2,1\n3,0\n"))
+    table = read_training_table(tmp_path / name, "t")
+    write_completed(tmp_path / f"out_{name}", table.source, table.schema.labels, np.array([0]), ["t"])
+    written = (tmp_path / f"out_{name}").read_bytes()
+    written = gzip.decompress(written) if name.endswith(".gz") else written
+    assert written == "\ufeffgröße,t\n1,1\n2,1\n3,0\n".encode(f"utf-16-{order}")
 
 
 def test_links_stay_and_devices_are_not_replaced(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 
 from app.tables.zoo import IDS, LABELS, N, zoo
 from sylvan.app.tables import TableError, read_training_table, write_completed
-from sylvan.app.tables.files import Delimited
 from sylvan.app.tables.records import cell_spans
+from sylvan.app.tables.text import Delimited
 
 ZOO = zoo()
 CLEAR = [name for name, animal in ZOO.items() if not animal.asks]

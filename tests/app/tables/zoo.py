@@ -99,6 +99,9 @@ def zoo():
         base(depth=comma(DEPTH), lead=comma(LEAD)) | bits("ja", "nein"), delimiter=";", encoding="cp1252", X=TRUE,
         newline="\r\n", head="sep=;\r\n",
     )  # fmt: skip
+    found["a title"] = Animal(base() | bits(), delimiter=";", head="Monitoring of rivers, 2021\n\n", X=TRUE)
+    found["a title, filled up"] = Animal(base() | bits(), delimiter=";", head="Rivers of 2021;;;\n", X=TRUE)
+    found["remarks"] = Animal(base() | bits(), head="# depth in m\n# lead in mg/l; by ICP\n", X=TRUE)
     found["all quoted"] = Animal(base() | bits(), quoting=csv.QUOTE_ALL, X=TRUE)
     found["blanks around cells"] = Animal(base(lead=[f" {x} " for x in LEAD]) | bits(" 1", "0 "), X=TRUE)
     found["tsv"] = Animal(base() | bits(), ending=".tsv", delimiter="\t", X=TRUE)

@@ -86,8 +86,8 @@ _HEADS = ("column", "read_as", "example", "about")
 
 def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tuple[str, str, str, str]], list[str]]:
     """Return a line about each column, and the columns that may be labels."""
-    from sylvan.app.tables.files import UNNAMED  # noqa: PLC0415
     from sylvan.app.tables.labels import BRACKETS, find_separator  # noqa: PLC0415 (heavy)
+    from sylvan.app.tables.table import UNNAMED  # noqa: PLC0415
     from sylvan.labels.words import read_one  # noqa: PLC0415
     from sylvan.tables.cells import as_text  # noqa: PLC0415
     from sylvan.tables.guess import guess_column, kind_in_words, names_rows  # noqa: PLC0415

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import pandas as pd
 
-from sylvan.app.tables.files import Table
+from sylvan.app.tables.table import Table
 from sylvan.cascade.explain.reasons import Levels
 from sylvan.exceptions import TableError
 from sylvan.labels.decisions import text_of

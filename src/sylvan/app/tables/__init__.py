@@ -19,6 +19,18 @@ _NAMES = {
     "sketch_rows": "seen",
     "write_completed": "output",
 }
-_MODULES = ("columns", "files", "labels", "output", "records", "schema", "seen", "training", "workbook")
+_MODULES = (
+    "columns",
+    "files",
+    "labels",
+    "output",
+    "records",
+    "schema",
+    "seen",
+    "table",
+    "text",
+    "training",
+    "workbook",
+)
 __all__ = list(_NAMES)
 __getattr__, __dir__ = lazy(__name__, _MODULES, _NAMES)

@@ -14,12 +14,14 @@ import numpy as np
 import pandas as pd
 
 from sylvan._files import defused, whole_file
-from sylvan.app.tables.files import UNNAMED, Delimited, Table, Workbook, ending, open_text, usual_delimiter
 from sylvan.app.tables.labels import LabelCells
 from sylvan.app.tables.records import cell_spans, records, with_cell
+from sylvan.app.tables.table import UNNAMED, Table, ending
+from sylvan.app.tables.text import Delimited, open_text, usual_delimiter
 from sylvan.app.tables.workbook import (
     SUGGESTIONS,
     SheetWriter,
+    Workbook,
     check_workbook,
     complete_workbook,
     new_workbook,
@@ -181,6 +183,11 @@ def write_completed(
             first += len(frame)
 
 
+def _begins_with(path: Path, mark: bytes) -> bool:
+    with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as file:
+        return file.read(len(mark)) == mark
+
+
 def _changed(source: Table, cells: LabelCells, rows: np.ndarray, labels: np.ndarray) -> Iterator[dict[int, Any]]:
     """Yield for each row of a file the cells that become others, by the number of their column."""
     at, first = {name: number for number, name in enumerate(source.columns)}, 0
@@ -198,12 +205,15 @@ def _changed(source: Table, cells: LabelCells, rows: np.ndarray, labels: np.ndar
 def _copy_lines(path: Path, source: Delimited, changed: Iterator[dict[int, Any]]) -> None:
     """Copy a text file, line by line, with other text in some cells."""
     # A mark at the beginning stays: it is read as a character, or written anew where the encoding asks for it.
-    encoder = codecs.getincrementalencoder(source.encoding)()
+    encoder, mark = codecs.getincrementalencoder(source.encoding)(), b""
+    if source.encoding == "utf-16" and _begins_with(source.path, codecs.BOM_UTF16_BE):
+        encoder, mark = codecs.getincrementalencoder("utf-16-be")(), codecs.BOM_UTF16_BE
     with whole_file(path) as file, ExitStack() as stack:
         out: Any = file
         if path.name.lower().endswith(".gz"):
             out = stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0))
         lines = stack.enter_context(open_text(source.path, source.encoding))
+        out.write(mark)
         for _ in range(source.skip):
             out.write(encoder.encode(lines.readline()))
         is_row = False  # the first one has the names of columns

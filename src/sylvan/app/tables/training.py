@@ -11,9 +11,10 @@ import pandas as pd
 
 from sylvan._messages import many, some
 from sylvan.app.tables.columns import choose_columns
-from sylvan.app.tables.files import UNNAMED, Table, open_table
+from sylvan.app.tables.files import open_table
 from sylvan.app.tables.labels import BRACKETS, LabelCells, check_labels, find_separator
 from sylvan.app.tables.schema import TableSchema
+from sylvan.app.tables.table import UNNAMED, Table
 from sylvan.exceptions import TableError
 from sylvan.labels.weak import are_few
 from sylvan.labels.words import ABSENT

@@ -1,14 +1,15 @@
-"""Workbooks are written: suggested cells in colour, and a column of decisions from which people choose."""
+"""Workbooks: a sheet is read; suggested cells are written in colour, and decisions are chosen from a list."""
 
+import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sylvan.app.tables.files import Workbook
+from sylvan.app.tables.table import UNNAMED, Table, cleaned
 from sylvan.exceptions import TableError
 
 SUGGESTIONS = "suggestions"
@@ -16,6 +17,99 @@ _COLOUR = "FFF2CC"  # of cells that were suggested
 _DECISIONS = '"confirmed,rejected,unsure"'
 _MOST_ROWS = 1_048_576  # of a sheet
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,9})?")
+
+
+class Workbook(Table):
+    """A sheet of a workbook: the header is the first row that has names in most of its cells.
+
+    Values keep their types. `first` is the number of the header's row in the sheet, from 1, `places` are the columns.
+    """
+
+    def __init__(self, path: Path, missing: Collection[str], sheet: str | None) -> None:
+        super().__init__(path, missing)
+        try:
+            from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 (an extra)
+        except ImportError as error:
+            raise TableError('Reading workbooks needs python-calamine: pip install "sylvan[excel]"') from error
+        try:
+            book = CalamineWorkbook.from_path(str(path))
+            names = book.sheet_names
+            if sheet is not None and sheet not in names:
+                raise TableError(f"{path} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}.")
+            self.sheet = sheet or next((name for name in names if any(map(any, _cells_of(book, name)))), names[0])
+            rows = _cells_of(book, self.sheet)
+        except TableError:
+            raise
+        except (CalamineError, OSError, IndexError, ValueError) as error:
+            raise TableError(f"{path} is not a workbook that can be read: {str(error).splitlines()[0]}") from error
+        except BaseException as error:  # a crash of the reader, which is not Python, comes as an exception of its own
+            if isinstance(error, TableError) or type(error).__name__ != "PanicException":
+                raise
+            raise TableError(f"{path} is damaged.") from error
+        if sheet is None and len(names) > 1:
+            self.notes = (f"{path}: the sheet {self.sheet!r} is read (sheet='...' names another).",)
+        header = _find_header(rows)
+        if header is None:
+            raise TableError(f"{path}: sheet {self.sheet!r} has no row with names of columns above rows of values.")
+        self.first, named = header + 1, [_name(cell) for cell in rows[header]]
+        body = rows[header + 1 :]
+        while body and not any(cell not in ("", None) for cell in body[-1]):
+            body.pop()
+        used = [at for at, name in enumerate(named) if name or any(at < len(row) and row[at] != "" for row in body)]
+        self.places = [at + 1 for at in used]
+        self.unnamed = bool(used) and named[used[0]] == ""
+        names = [named[at] or f"column {at + 1}" for at in used]
+        self.columns = [UNNAMED, *names[1:]] if self.unnamed else names
+        self._check_distinct(self.columns)
+        self.n_rows = len(body)
+        if not body:
+            raise TableError(f"{path}: sheet {self.sheet!r} has no rows below the names of its columns.")
+        values = {name: [row[at] if at < len(row) else "" for row in body] for name, at in zip(self.columns, used)}
+        self._frame = pd.DataFrame({name: _typed(cells) for name, cells in values.items()})
+
+    def _frames(self, size: int | None, wanted: list[str], text: set[str], raw: bool) -> Iterator[pd.DataFrame]:
+        step = size or self.n_rows
+        for first in range(0, self.n_rows, step):
+            frame = self._frame[wanted].iloc[first : first + step].copy()
+            yield frame if raw else cleaned(frame, text, self.missing)
+
+
+def _cells_of(book: Any, sheet: str) -> list[list[Any]]:
+    return book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+
+
+def _name(cell: Any) -> str:
+    return f"{cell:g}" if isinstance(cell, float) else " ".join(str(cell).split())
+
+
+def _find_header(rows: list[list[Any]]) -> int | None:
+    """Return the first row in which most cells of the table's width have names, with a row of values below."""
+    width = max((sum(cell not in ("", None) for cell in row) for row in rows[:200]), default=0)
+    for at, row in enumerate(rows[:50]):
+        named = [cell for cell in row if cell not in ("", None)]
+        text = any(isinstance(cell, str) for cell in named)  # names may be years, too
+        if not text or len(named) < max(1, (width - 1) * 0.8) or at + 1 == len(rows):
+            continue
+        below = [cell for cell in rows[at + 1] if cell not in ("", None)]
+        if len(named) < width == len(below) and all(isinstance(cell, str) for cell in below) and at + 2 < len(rows):
+            continue  # a title, above the names
+        return at
+    return None
+
+
+def _typed(cells: list[Any]) -> pd.Series:
+    """Return a column of a sheet: numbers as such, whole ones without a fraction, dates as dates, all else as it is."""
+    known = [cell for cell in cells if cell not in ("", None)]
+    column = pd.Series([None if cell in ("", None) else cell for cell in cells], dtype=object)
+    if known and all(isinstance(cell, bool) for cell in known):
+        return column if len(known) < len(cells) else column.astype(bool)
+    if known and all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in known):
+        numbers = pd.to_numeric(column)
+        whole = len(known) == len(cells) and all(float(cell).is_integer() and abs(cell) < 2**53 for cell in known)
+        return numbers.astype("int64") if whole else numbers
+    if known and all(isinstance(cell, datetime.date) for cell in known):
+        return pd.to_datetime(column, errors="coerce")
+    return column
 
 
 def check_workbook(path: Path) -> None:
