@@ -137,6 +137,19 @@ def lines_of(text: str, *, numbers: bool = True) -> list[str]:
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
 
+# Pictures that no page makes, but a script beside them: review.py makes review-*.png.
+DRAWN = {
+    picture.name
+    for script in (DOCS / "assets").glob("*.py")
+    for picture in (*script.parent.glob(f"{script.stem}.png"), *script.parent.glob(f"{script.stem}-*.png"))
+}
+
+
+def pictures_of(page: str) -> list[str]:
+    """Return the names of the pictures that a page shows."""
+    return re.findall(r"!\[[^\]]+\]\((?:\.\./)*assets/([^)]*)\)", (DOCS / page).read_text(encoding="utf-8"))
+
+
 def run_page(page: str, folder: Path) -> tuple[subprocess.CompletedProcess, dict[int, Block]]:
     """Run the blocks of a page; return what came of it, and the outputs to expect by number of the block."""
     tasks, outputs = [], {}
@@ -187,8 +200,8 @@ def test_code_runs_and_prints_what_is_shown(page, runs):
     done, outputs = run.result()
     assert done.returncode == 0, done.stderr
     printed = json.loads((folder / "printed.json").read_text())
-    for shown in re.findall(r"!\[[^\]]+\]\(\.\./assets/([^)]*)\)", (DOCS / page).read_text(encoding="utf-8")):
-        assert (folder / shown).is_file(), f"no code on the page makes {shown}"
+    for shown in pictures_of(page):
+        assert (folder / shown).is_file() or shown in DRAWN, f"no code on the page makes {shown}"
     for at, block in outputs.items():
         exact = block.title == "output"
         assert lines_of(printed[at], numbers=exact) == lines_of(block.text, numbers=exact), f"{page}, line {block.line}"
@@ -439,6 +452,9 @@ def renew(page: str) -> int:
         if done.returncode:
             sys.exit(done.stderr)
         printed = json.loads((Path(folder) / "printed.json").read_text())
+        for picture in map(Path(folder).joinpath, pictures_of(page)):
+            if picture.is_file():
+                shutil.copy(picture, DOCS / "assets")
     lines, n_changed = path.read_text(encoding="utf-8").split("\n"), 0
     for at, block in sorted(outputs.items(), reverse=True):
         exact = block.title == "output"
