@@ -1,12 +1,15 @@
-"""The examples and the README's code blocks run as they are."""
+"""The examples, the notebooks and the README's code blocks run as they are."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import nbformat
 import pytest
+from nbclient import NotebookClient
 from test_docs import blocks_of, lines_of
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +38,26 @@ def test_example(path, tmp_path):
     assert pixels.std() > 0.01, "nothing is drawn"
 
 
+NOTEBOOKS = ROOT / "examples" / "notebooks"
+
+
+def test_notebooks_are_what_the_pages_are():
+    """`python examples/notebooks/make.py` writes them anew."""
+    made = runpy.run_path(str(NOTEBOOKS / "make.py"))["notebooks"]()
+    assert {path.name: path.read_text(encoding="utf-8") for path in NOTEBOOKS.glob("*.ipynb")} == made
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.name)
+def test_notebook(path, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert any("text" in output for output in outputs)
+    if path.name != "tour.ipynb":
+        assert any("image/png" in output.get("data", {}) for output in outputs)
+
+
 @pytest.mark.parametrize("number", CODE)
 def test_readme(number, tmp_path):
     """Code runs after that above it, and prints what the next block shows, if that is output."""
@@ -53,10 +76,13 @@ def test_readme_has_code_and_output():
 def test_commands_of_the_readme(tmp_path):
     """Those on tables, in their order; the others need data or take long."""
     (block,) = [block.text for block in BLOCKS if block.language == "bash" and "digits.csv" in block.text]
+    code = "\n".join(BLOCKS[at].text for at in CODE)  # the blocks above it, in the same folder
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True)
+    before = {path.name for path in tmp_path.iterdir()}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euc", block], cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     made = {"digits.csv", "audit.csv", "completed.csv", "suggestions.csv", "report.html", "digits.sylvan", "out.csv"}
-    assert {path.name for path in tmp_path.iterdir()} == made
+    assert {path.name for path in tmp_path.iterdir()} - before == made
