@@ -124,7 +124,6 @@ def test_chances_with_a_comma_are_read(tmp_path):
         ("empty.csv", b"", "is empty"),
         ("blanks.csv", b" \n\n,,\n", "is empty"),
         ("one.csv", b"decision\nconfirmed\n", "need the column 'row'; it has 'decision'"),
-        ("latin.csv", "row,label,decision\n1,ä,yes\n".encode("cp1252"), "Save it as CSV in UTF-8"),
         ("table.parquet", b"PAR1\x15\x04\x15\x00", "table.parquet"),
         ("bad.csv.gz", b"row,label,decision", "bad.csv.gz cannot be read"),
         ("open.csv", b'row,label,decision\n1,"a,yes\n', "open.csv cannot be read"),
@@ -140,6 +139,13 @@ def test_files_that_cannot_be_read(name, content, words, tmp_path):
         path.write_bytes(content)
     with pytest.raises(DecisionError, match=words):
         read(path)
+
+
+@pytest.mark.parametrize("word", ["ja", "confirmed", "x", "yes", "1", "1.0", "oui", "TRUE"])
+def test_files_as_spreadsheets_on_windows_write_them(word, tmp_path):
+    (tmp_path / "d.csv").write_bytes(f"row;label;decision;who\r\n1;b;{word};Jörg\r\n2;b;nein;Jörg\r\n".encode("cp1252"))
+    found = read(tmp_path / "d.csv")
+    assert found.decision.tolist() == [1, -1]
 
 
 @pytest.mark.parametrize("wrong", [5, None, np.zeros(3), "nothing", b"x", [5], [None], {1}])

@@ -30,7 +30,6 @@ class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, Cl
     scanning_: Any
     decider_: Decider
     n_features_in_: int
-    classes_: Any
     average_layers: bool
     cumulative: bool
 
@@ -64,28 +63,28 @@ class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, Cl
         transform : "default", "pandas" or "polars", optional
             Of `transform` and `fit_transform`, as everywhere in scikit-learn.
         predict : "default" or "pandas", optional
-            Of `predict` and `predict_proba`: arrays, or tables with the names of labels, and the index of X if it has
-            one.
+            Of `predict` and `predict_proba` of labels: arrays, or tables with the names of labels, and the index of X
+            if it has one. Some tools of scikit-learn (stacking, calibration) take arrays only. Of classes it is always
+            arrays.
 
         Returns
         -------
         self
         """
-        super().set_output(transform=transform)
         if predict is not None:
             check_choice("predict", predict, ("default", "pandas"))
+        super().set_output(transform=transform)
+        if predict is not None:
             self._sklearn_output_config = vars(self).get("_sklearn_output_config", {}) | {"predict": predict}
         return self
 
     def _as_asked(self, X: Any, found: np.ndarray) -> Any:
         """Return what was found as `set_output` says."""
-        if vars(self).get("_sklearn_output_config", {}).get("predict") != "pandas":
+        wanted = vars(self).get("_sklearn_output_config", {}).get("predict")
+        if wanted != "pandas" or not self.decider_.form.has_labels:
             return found
         index = as_frame(X).index if isinstance(as_frame(X), pd.DataFrame) else pd.RangeIndex(len(found))
-        if found.ndim == 1:
-            return pd.Series(found, index, name="class")
-        names = self.decider_.form.label_names if self.decider_.form.has_labels else self.classes_
-        return pd.DataFrame(found, index, pd.Index(list(names), tupleize_cols=False))
+        return pd.DataFrame(found, index, pd.Index(list(self.decider_.form.label_names), tupleize_cols=False))
 
     def for_label(self, label: Any) -> OneLabel:
         """Return one label of this model as a classifier of two classes, for tools that look at one target at a time.

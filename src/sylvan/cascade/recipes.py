@@ -1,10 +1,13 @@
 """Recipes whose arguments are parameters of what they return: `auto(...).set_params(frequency=0.5)`."""
 
 from collections.abc import Callable
+from copy import copy
 from importlib import import_module
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, clone
+
+from sylvan._messages import did_you_mean
 
 #: Functions that return configured cascades, by name; they sign in.
 RECIPES: dict[str, Callable[..., Any]] = {}
@@ -31,14 +34,12 @@ class MadeByRecipe(BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters, or arguments of the recipe."""
-        before = dict(vars(self))
-        try:
-            return self._set_params(params)
-        except Exception:
-            self.__dict__ = before  # what is wrong with one leaves all as they were
-            raise
-
-    def _set_params(self, params: dict[str, Any]) -> Any:
+        known = self.get_params(deep=True)
+        for name in params:  # before any is set
+            root, nested, last = name.partition("__")[0], "__" in name, name.rpartition("__")[2]
+            if name not in known and not (nested and root in params):
+                near = did_you_mean(name, known, cutoff=0.6)
+                raise ValueError(f"Invalid parameter {last!r} for estimator {self!r}{near}")
         made = vars(self).get("_recipe")
         own = super().get_params(deep=False)
         if made is not None and params:
@@ -61,7 +62,7 @@ class MadeByRecipe(BaseEstimator):
         twin = type(self)(**{name: clone(part, safe=False) for name, part in self.get_params(deep=False).items()})
         for name in _CARRIED:
             if name in vars(self):
-                setattr(twin, name, dict(vars(self)[name]) if name == "_recipe" else vars(self)[name])
+                setattr(twin, name, copy(vars(self)[name]))
         return twin
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -21,16 +21,16 @@ from sylvan._messages import did_you_mean, many, some
 from sylvan.exceptions import DecisionError
 from sylvan.io import stored
 from sylvan.io.checks import check_array, require
+from sylvan.labels.words import read_one
 
 COLUMNS = ("row", "label", "decision", "how", "chance", "stratum", "audit", "who", "when")
 CONFIRMED, REJECTED, UNSURE = 1, -1, 0
 _WITHDRAWN = 9  # no voice: it takes back what the same person said of the cell before
 _WAITING = 8  # no voice yet
 _WORDS = {
-    "confirmed": CONFIRMED, "confirm": CONFIRMED, "accept": CONFIRMED, "accepted": CONFIRMED, "yes": CONFIRMED,
-    "y": CONFIRMED, "1": CONFIRMED, "1.0": CONFIRMED, "true": CONFIRMED,
-    "rejected": REJECTED, "reject": REJECTED, "no": REJECTED, "n": REJECTED, "0": REJECTED, "0.0": REJECTED,
-    "false": REJECTED, "unsure": UNSURE, "?": UNSURE, "cannot tell": UNSURE, "withdrawn": _WITHDRAWN,
+    "confirmed": CONFIRMED, "confirm": CONFIRMED, "accept": CONFIRMED, "accepted": CONFIRMED,
+    "rejected": REJECTED, "reject": REJECTED, "unsure": UNSURE, "?": UNSURE, "cannot tell": UNSURE,
+    "withdrawn": _WITHDRAWN,
 }  # fmt: skip
 _STRATUM = r"^\s*ranks (?P<first>\d{1,15}) to (?P<last>\d{1,15}), (?P<size>\d{1,15}) cells\s*$"
 _AUDIT = re.compile(r"[0-9a-f]+-(count|scout|list)(-[0-9]{1,12}){3}(-[0-9a-f]+)?")
@@ -149,18 +149,26 @@ def _read_file(path: Path) -> pd.DataFrame:
     try:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix.lower() == ".gz" else data
-        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        text = _decoded(data)
         if "\0" in text:
             raise ValueError("it is not text")
         head = text.lstrip().partition("\n")[0]
         file = io.StringIO(text, newline="")  # a name may hold what else ends a line
         lines = list(csv.reader(file, delimiter=max("\t;,|", key=head.count), strict=True))
-    except UnicodeDecodeError:
-        raise DecisionError(f"{path} cannot be read: it is not text in UTF-8. Save it as CSV in UTF-8.") from None
     except (OSError, EOFError, ValueError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
         raise DecisionError(f"{path} cannot be read as a table of decisions: {why}.") from None
     return _as_frame(path, lines)
+
+
+def _decoded(data: bytes) -> str:
+    """Return text by its mark; UTF-8 if it is that, else what spreadsheets on Windows write."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252")
 
 
 def _read_workbook(path: Path) -> list[list[str]]:
@@ -217,7 +225,7 @@ def read_decisions(
         line = table.iloc[odd[0]]
         raise DecisionError(
             f"{_cell(line['row'], line['label'])} has the decision {_plain(line['decision'])!r}; a decision is "
-            "'confirmed', 'rejected' or 'unsure' (yes, no, 1 and 0 are understood, too)."
+            "'confirmed', 'rejected' or 'unsure' (yes, no, 1, 0 and such words of other languages are understood, too)."
         )
     kept = voice.notna() | _answered_elsewhere(table, voice.notna())
     table, voice = table[kept], voice[kept].fillna(_WAITING)
@@ -278,7 +286,10 @@ def word_of(value: Any) -> str:
 
 
 def _voice(value: Any) -> float:
-    return np.nan if _blank(value) else _WORDS.get(str(value).strip().lower(), np.nan)
+    if _blank(value):
+        return np.nan
+    said, bit = _WORDS.get(str(value).strip().lower()), read_one(str(value).strip())
+    return float(said) if said is not None else {1.0: CONFIRMED, 0.0: REJECTED}.get(bit, np.nan)
 
 
 def text_of(name: Any) -> str:

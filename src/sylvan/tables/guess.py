@@ -13,12 +13,14 @@ from sylvan._messages import many, shorten
 from sylvan.labels.words import MISSING
 from sylvan.tables.cells import as_text, category_text, known_kind, marked
 from sylvan.tables.readings import (
+    EITHER,
     NO_NUMBER,
     Categories,
     Dates,
     Numbers,
     Reading,
     Words,
+    has_zone,
     no_numbers,
     read_times,
     varying_parts,
@@ -44,6 +46,7 @@ _FORMS = (
     "%b %d, %Y", "%B %d, %Y", "%Y-%m", "%b %Y", "%B %Y", "%H:%M", "%H:%M:%S",
 )  # fmt: skip
 _LIKE_DATES = r"^\s*\w+[-/. ,:]+\w+(?:[-/. ,:T]|$)"
+_ISO = r"\d{4}-\d{2}-\d{2}(?:[ T]|$)"
 _TWIN = {form: form.replace("%d", "%#").replace("%m", "%d").replace("%#", "%m") for form in _FORMS}
 
 
@@ -99,7 +102,7 @@ def guess_column(
     if pd.api.types.is_datetime64_any_dtype(column):
         return _dates(column, "", "")
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _categories(category_text(column), "categories")
+        return _categories(category_text(column), "categories", column.dtype)
     text = as_text(column).str.strip()
     known = text.dropna()
     found = _as_dates(known, dates) or _numbers(name, known, decimal)
@@ -189,9 +192,12 @@ def _signs(texts: Sequence[str], decimal: str | None) -> tuple[str, str] | None:
     dots, commas = any("." in text for text in joined), any("," in text for text in joined)
     if decimal is not None:
         other = "," if decimal == "." else "."
-        grouped = re.compile(rf"[-+]?\d{{1,3}}(\{other}\d{{3}})+(\{decimal}\d*)?")
+        grouped = re.compile(rf"[-+]?[1-9]\d{{0,2}}(\{other}\d{{3}})+(\{decimal}\d*)?")
         others = [text for text in joined if other in text]
-        return decimal, other if others and all(map(grouped.fullmatch, others)) else spaced
+        if others and all(map(grouped.fullmatch, others)):
+            return decimal, other
+        one_sign = all(text.count(",") + text.count(".") < 2 for text in joined)
+        return (EITHER if others and one_sign else decimal), spaced
     if not commas:
         return (",", ".") if any(text.count(".") > 1 for text in joined) else (".", spaced)
     if dots:
@@ -200,9 +206,12 @@ def _signs(texts: Sequence[str], decimal: str | None) -> tuple[str, str] | None:
             last = {"," if text.rfind(",") > text.rfind(".") else "." for text in both}
             sign = last.pop()
             return None if last else (sign, "." if sign == "," else ",")
-        as_groups = all(re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+", text) for text in joined if "," in text)
-        dot_groups = all(re.fullmatch(r"[-+]?\d{1,3}(\.\d{3})+", text) for text in joined if "." in text)
-        return (".", ",") if as_groups and not dot_groups else ((",", ".") if dot_groups and not as_groups else None)
+        as_groups = all(re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+", text) for text in joined if "," in text)
+        dot_groups = all(re.fullmatch(r"[-+]?[1-9]\d{0,2}(\.\d{3})+", text) for text in joined if "." in text)
+        if as_groups == dot_groups:
+            one_sign = all(text.count(",") + text.count(".") == 1 for text in joined if "," in text or "." in text)
+            return None if as_groups or not one_sign else (EITHER, spaced)
+        return (".", ",") if as_groups else (",", ".")
     groups = [re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+", text) for text in joined if "," in text]
     if not all(groups):
         return ",", spaced
@@ -211,8 +220,8 @@ def _signs(texts: Sequence[str], decimal: str | None) -> tuple[str, str] | None:
 
 def _about_numbers(reading: Numbers, cells: pd.Series, junk: pd.Series) -> str:
     said = []
-    if reading.decimal == ",":
-        said.append("numbers with decimal commas")
+    if reading.decimal != ".":
+        said.append("numbers with decimal commas" + " and points" * (reading.decimal == EITHER))
     if reading.thousands == "'":
         said.append("blanks or ' between thousands")
     elif reading.thousands:
@@ -239,9 +248,15 @@ def _as_dates(known: pd.Series, dates: str | None) -> Guess | None:
     if not wanted and len(some) and not _times(some, "").isna().any() and some.str.contains("[-T:]", regex=True).all():
         wanted = [""]
     wanted = [form for form in wanted if not _times(cells, form).isna().any()]
+    iso = cells.str.match(_ISO)
+    if not wanted and iso.any():  # as programs write real dates, beside those that people typed
+        wanted = [form for form in _FORMS if not _times(cells[~iso], form).isna().any()]
+        wanted = wanted if not _times(cells[iso], "").isna().any() else []
     if not wanted:
         return _mostly_dates(cells)
     form, note = wanted[0], "two-digit years are those from 1969 to 2068" if "%y" in wanted[0] else ""
+    if iso.any() and not iso.all():
+        note = f"some are written as {cells[iso].iloc[0]}, others as {cells[~iso].iloc[0]}"
     if len(wanted) > 1 and _TWIN.get(form) in wanted:
         month_first = dates == "month-first"
         form = next(each for each in wanted if (each.find("%m") < each.find("%d")) == month_first)
@@ -274,9 +289,11 @@ def _times(column: pd.Series, form: str) -> pd.Series:
 
 
 def _dates(column: pd.Series, form: str, note: str) -> Guess:
-    times = read_times(column, form)
+    times = read_times(column, form, iso=True)
     parts = ["hour"] if form.startswith("%H") else varying_parts(times)
     made = "dates as " + ", ".join(parts)
+    if has_zone(column):
+        note = "; ".join(filter(None, ["times with a zone are turned into UTC", note]))
     return Guess(Dates(form, parts), f"{made}; {note}" if note else made)
 
 
@@ -301,8 +318,11 @@ def _text(name: str, known: pd.Series) -> Guess:
     return Guess(None, f"{why} (id={name!r} if it names the rows, categorical={name!r} to take it as it is)")
 
 
-def _categories(values: pd.Series, note: str) -> Guess:
+def _categories(values: pd.Series, note: str, kind: pd.CategoricalDtype | None = None) -> Guess:
     distinct = sorted(values.dropna().unique().tolist())
+    if kind is not None and kind.ordered:
+        order = category_text(pd.Series(kind.categories)).tolist()
+        distinct.sort(key=order.index)
     about = f"{note}: {', '.join(shorten(value, 20) for value in distinct[:4])}{', ...' * (len(distinct) > 4)}"
     twins: dict[str, list[str]] = {}
     for value in distinct:

@@ -21,6 +21,7 @@ NO_NUMBER = frozenset(
      "#name?", "#num!", "missing", "unknown", "not available", "not measured", "not determined", "k.a.", "k. a.",
      "keine angabe", "s.o.", "s/d", "sin dato", "inconnu", "n.c.", "n.b.")
 )  # fmt: skip
+EITHER = ",."  # both are decimal signs, and nothing stands between thousands
 _SPACES = re.compile(r"[\s\u00a0\u202f\u2009']")
 _LIMITS = {"<": -1.0, "≤": -1.0, ">": 1.0, "≥": 1.0}
 #: Parts of a date, in the order in which they become columns.
@@ -36,7 +37,7 @@ class Numbers:
 
     Attributes
     ----------
-    decimal, thousands : signs in text
+    decimal, thousands : signs in text; ",." if both a comma and a point are decimal signs
     unit : what stands behind numbers, "%" or a unit, and is left out
     limits : whether some are limits, such as <0.01; a second column says on which side: -1, 1 or 0
 
@@ -55,7 +56,8 @@ class Numbers:
 
     def check(self) -> None:
         """Raise an error if what came from a file makes no sense."""
-        good = len(self.decimal) == 1 and len(self.thousands) <= 1 and self.decimal != self.thousands
+        one = len(self.decimal) == 1 or self.decimal == EITHER
+        good = one and len(self.thousands) <= 1 and self.thousands not in tuple(self.decimal)
         require(good, "A decimal sign is one character, and no separator of thousands.")
 
     _check_stored = check
@@ -91,7 +93,9 @@ class Numbers:
                 raise TableError(no_numbers(str(column.name), text[bad], remedy))
         if np.isinf(numbers).any():
             row = column.index[int(np.flatnonzero(np.isinf(numbers))[0])]
-            raise TableError(f"Column {column.name!r} has an infinite value in row {row}.")
+            raise TableError(
+                f"Column {column.name!r} has an infinite value in row {row}; missing='inf' if it means missing."
+            )
         return np.stack([numbers, sides], axis=1) if self.limits else numbers[:, None]
 
     def parse(self, text: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -116,9 +120,9 @@ class Numbers:
                 return np.nan, np.nan
             text = bare
         if self.decimal != ".":
-            if "." in text:
+            if "." in text and self.decimal != EITHER:
                 return np.nan, np.nan
-            text = text.replace(self.decimal, ".")
+            text = text.replace(self.decimal[0], ".")
         try:
             number = float(text) if "_" not in text else np.nan  # Python's own separator is nobody's here
         except ValueError:
@@ -245,6 +249,13 @@ def read_times(column: pd.Series, form: str, iso: bool = False) -> pd.Series:
     if getattr(column.dtype, "tz", None) is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     return column.astype("datetime64[us]")  # years beyond 2262, too
+
+
+def has_zone(column: pd.Series) -> bool:
+    """Say whether points in time have a zone, or text says how far they are from UTC."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return getattr(column.dtype, "tz", None) is not None
+    return bool(column.dropna().astype(str).str.contains(r":\d{2}\s*(?:[+-]\d{2}:?\d{2}|Z)$", regex=True).any())
 
 
 def _part(times: pd.Series, part: str) -> np.ndarray:

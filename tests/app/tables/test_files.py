@@ -1,6 +1,8 @@
 """Files of every kind are read alike, as a whole and in parts; what is wrong with one is said in a line."""
 
+import csv
 import gzip
+import io
 import os
 import warnings
 from pathlib import Path
@@ -379,6 +381,8 @@ TITLES = {
     "filled up": ("Field data 2021;;;\n", 1),
     "remarks": ("# taken by A. B.\n# lead; in mg\n", 2),
     "a title, a blank line": ("Field data 2021\n\n", 2),
+    "one word": ("Fields\n", 1),
+    "blank cells": ("Fields;;\n;;\n", 2),
 }
 
 
@@ -395,7 +399,12 @@ def test_lines_above_the_names(tmp_path, title):
 
 @pytest.mark.parametrize(
     "content",
-    ["a\nx,y,z\n1,2,3\n", "#id,size,tag\n7,1.5,1\n8,2.5,0\n", "my name\n1\n2\n", "first name,tag\nann,1\nbob,0\n"],
+    [
+        '"a name,\nlong",y,z\n1,2,3\n',
+        "#id,size,tag\n7,1.5,1\n8,2.5,0\n",
+        "my name\n1\n2\n",
+        "first name,tag\nann,1\nbob,0\n",
+    ],
 )
 def test_first_lines_that_are_no_titles(tmp_path, content):
     path = tmp_path / "t.csv"
@@ -403,12 +412,12 @@ def test_first_lines_that_are_no_titles(tmp_path, content):
     table = open_table(path)
     assert table.skip == 0
     assert not table.notes
-    assert table.columns == content.splitlines()[0].split(",")
+    assert table.columns == next(csv.reader(io.StringIO(content)))
 
 
 @pytest.mark.parametrize(
     ("begin", "ending"),
-    [(b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet"), (b"\x1f\x8b", ".gz"), (b"\xd0\xcf\x11\xe0", ".xls")],
+    [(b"PK\x03\x04", ".xlsx"), (b"PAR1\x15", ".parquet"), (b"\x1f\x8b", ".gz"), (b"\xd0\xcf\x11\xe0", ".xls")],
 )
 def test_files_that_are_no_text(tmp_path, begin, ending):
     (tmp_path / "t.csv").write_bytes(begin + b" and so on, 1")

@@ -23,15 +23,16 @@ def test_exact_if_all_are_kept():
 
 
 def test_close_if_the_smallest_are_kept():
-    X = table(20 * SIZE)
+    X = table(4 * SIZE)
     sketch = sketch_rows(X)
-    assert len(sketch) <= SIZE * 8 * 4 / 3 + 4
-    mixed = pd.concat([X[: 4 * SIZE], table(16 * SIZE, seed=1)])
+    assert len(sketch) <= SIZE * 4 * 4 / 3 + 4
+    mixed = pd.concat([X[:SIZE], table(4 * SIZE, seed=1)])
     assert share_seen(sketch, X) == 1
-    assert share_seen(sketch, table(16 * SIZE, seed=2)) == 0
-    assert abs(share_seen(sketch, mixed) - 0.2) < 0.04
+    assert share_seen(sketch, table(SIZE, seed=2)) < 0.001
+    assert abs(share_seen(sketch, mixed) - 0.2) < 0.02
+    assert share_seen(sketch, X[:30]) is None  # too few to tell
 
 
-@pytest.mark.parametrize("sketch", [None, "", "no base 64!", 7, "AAAA"])
+@pytest.mark.parametrize("sketch", [None, "", "no base 64!", 7, "AAA"])
 def test_damage_says_nothing(sketch):
-    assert share_seen(sketch, table(20)) == 0
+    assert share_seen(sketch, table(20)) is None

@@ -66,18 +66,19 @@ def audit(**options: Any) -> None:
         found = model.labels_.audit()
         facts = _tell(model, found, options) if options["decisions"] else {}
         if options["out"] is not None:
-            facts |= _draw(found, options)
+            facts |= _draw(found, table.source, options)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if options["as_json"]:
         print_json(facts)
 
 
-def _draw(found: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _draw(found: Any, source: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Write cells to decide."""
     wanted = {name: options[name] for name in ("precision", "confidence")}
     plan = found.plan(options["n"] or 100, **wanted, random_state=options["seed"])
-    with sylvan.app.tables.TableWriter(options["out"]) as out:
+    tables = sylvan.app.tables
+    with tables.TableWriter(options["out"], **tables.format_like(source, options["out"])) as out:
         out.write(plan)
     if not options["as_json"]:
         say(

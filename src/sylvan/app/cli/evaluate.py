@@ -35,16 +35,16 @@ def evaluate(**options: Any) -> None:
     model, schema, about = read_model(options["model"])
     X, Y = _read(schema, options, about)
     seen = sylvan.app.tables.share_seen(about.get("seen"), X)
-    if seen > _MANY_SEEN:
+    if seen is not None and seen > _MANY_SEEN:
         share = "All" if seen == 1 else f"About {seen:.0%} of the"
         say(
-            f"{share} rows of {options['data']} have the features of a row of the fit. If they are the same rows, what "
-            "is measured on them is too good: measure on others."
+            f"Warning: {share} rows of {options['data']} have the features of a row of the fit. If they are the same "
+            "rows, what is measured on them is too good: measure on others."
         )
     scores, by_label = _scores_of_classes(model, X, Y) if Y.ndim == 1 else _scores_of_labels(model, X, Y)
     if options["as_json"]:
         print_json(
-            {"rows": len(X), "seen_in_fit": round(seen, 3), "scores": scores}
+            {"rows": len(X), "seen_in_fit": None if seen is None else round(seen, 3), "scores": scores}
             | ({"by_label": by_label} if options["by_label"] else {})
         )
         return

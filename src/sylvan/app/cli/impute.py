@@ -106,7 +106,7 @@ def impute(**options: Any) -> None:
         except Exception as error:  # whatever it is: it costs the reasons, not what a long fit has found
             doubts.append(f"Reasons could not be given ({type(error).__name__}: {error}); all else is written.")
     if options["suggestions"]:
-        _write_list(table.schema, listed, options)
+        _write_list(table, listed, options)
     if options["report"]:
         write_page(
             model, table, options["report"], data=options["data"], suggestions=listed, recovery=recovery,
@@ -161,14 +161,15 @@ def _write(table: Any, chosen: Chosen, listed: Any, options: dict[str, Any]) -> 
     write(options["out"], table.source, labels, rows, added["label"], safe=safe, listed=listed)
 
 
-def _write_list(schema: Any, listed: Any, options: dict[str, Any]) -> None:
-    """Write the list of suggestions; reasons and similar rows become text."""
+def _write_list(table: Any, listed: Any, options: dict[str, Any]) -> None:
+    """Write the list of suggestions as the table is written; reasons and similar rows become text."""
     texts = {
         name: ["; ".join(map(str, told)) for told in listed[name]] for name in ("reasons", "similar") if name in listed
     }
     listed = listed.assign(probability=listed["probability"].round(4), **texts)
-    with sylvan.app.tables.TableWriter(options["suggestions"], safe=options["safe"] is not False) as out:
-        out.write(_named(schema, listed))
+    tables, path = sylvan.app.tables, options["suggestions"]
+    with tables.TableWriter(path, safe=options["safe"] is not False, **tables.format_like(table.source, path)) as out:
+        out.write(_named(table.schema, listed))
 
 
 def _named(schema: Any, listed: Any) -> Any:

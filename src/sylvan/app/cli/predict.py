@@ -12,7 +12,7 @@ import sylvan
 from sylvan._messages import some
 from sylvan.app.cli.options import FILE, command, file_options, force_option, safe_option
 from sylvan.app.cli.steps import check_free, format_of, label_names, read_model
-from sylvan.app.cli.terminal import counting, say, visible
+from sylvan.app.cli.terminal import counting, in_options, say, visible
 
 _NUMBERS = 1_000_000  # feature values that are read and predicted at a time
 
@@ -93,6 +93,8 @@ def _why_few(model: Any) -> str:
 def open_rows(path: Path, schema: Any, options: dict[str, Any], about: dict[str, Any]) -> Any:
     """Open a table of new rows, and say what does not fit the model."""
     table = sylvan.app.tables.open_table(path, missing=schema.missing, **format_of(options, about))
+    for note in table.notes:
+        say(in_options(note), options["quiet"])
     schema.cleaner.check_columns(table.columns, str(path))
     new = schema.new_columns(table.columns)
     if new:

@@ -13,6 +13,7 @@ _NAMES = {
     "TableWriter": "output",
     "TrainingTable": "training",
     "choose_columns": "columns",
+    "format_like": "output",
     "open_table": "files",
     "read_training_table": "training",
     "share_seen": "seen",

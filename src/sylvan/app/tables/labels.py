@@ -29,7 +29,7 @@ BRACKETS = "[]"
 _SIGNS = (";", "|", ",", "/")
 _IN_BRACKETS = re.compile(r"\s*(\[.*\]|\{.*\}|\(\s*['\"].*\)|\(\s*\))\s*", re.DOTALL)
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
-_QUOTED_LIST = re.compile(rf"\s*(?:(?:{_QUOTED.pattern}|None|nan|null)\s*,?\s*)*")
+_QUOTED_LIST = re.compile(rf"\s*(?:(?>{_QUOTED.pattern}|None|nan|null)\s*+,?\s*+)*+")  # never goes back
 _NO_NAMES = ("None", "nan", "null")
 
 
@@ -77,7 +77,8 @@ class LabelCells:
         except ValueError as error:
             hint = "positive=... and negative=... name other words, missing=... one for unknown cells."
             if len(self.columns) == 1:
-                hint = "If the column holds classes, say classes=True; if lists, separator=';'."
+                hint = "If the column holds classes, say classes=True; if lists, separator=';'; "
+                hint += "missing=... names a word for unknown cells, positive=... and negative=... other words."
             raise TableError(f"{error} {hint}") from None
         if (cells == 1).any():
             self.words[str(column.name)] = str(column[cells == 1].iloc[0]).strip()

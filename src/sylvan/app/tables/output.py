@@ -76,6 +76,8 @@ class TableWriter:
         text = csv_text(frame, not self._n_parts, self.safe, self.delimiter)
         if self._n_parts and self.encoding.lower().replace("_", "-") == "utf-16":
             self._sink.write(text.encode("utf-16")[2:])  # the mark at the beginning comes once
+        elif self._n_parts:
+            self._sink.write(text.encode(self.encoding.removesuffix("-sig")))
         else:
             self._sink.write(text.encode(self.encoding))
         self._n_parts += 1
@@ -181,6 +183,17 @@ def write_completed(
             done = cells.completed(frame, rows[here] - first, list(wanted[here]))
             out.write(done.rename(columns={UNNAMED: ""}) if source.unnamed else done)
             first += len(frame)
+
+
+def format_like(source: Table, path: Path) -> dict[str, Any]:
+    """Return the delimiter and encoding of a list that goes with a text file, for `TableWriter`.
+
+    A program that wrote another encoding than UTF-8 is told by a mark that the list is in that.
+    """
+    if not isinstance(source, Delimited) or ending(path) not in (".csv", ".txt"):
+        return {}
+    marked = source.encoding != "utf-8" or _begins_with(source.path, codecs.BOM_UTF8)
+    return {"delimiter": source.delimiter, "encoding": "utf-8-sig" if marked else "utf-8"}
 
 
 def _begins_with(path: Path, mark: bytes) -> bool:

@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator
 
 def records(lines: Iterable[str], delimiter: str) -> Iterator[str]:
     """Yield each row as written, with its line end: a quoted cell may go on in the next line."""
-    record, is_open = "", False
+    parts: list[str] = []  # of the row so far
+    is_open = False
     for line in lines:
-        record += line
+        parts.append(line)
         if is_open or '"' in line:
-            is_open = _scan(record, delimiter)[1]
+            is_open = _scan(line, delimiter, is_open)[1]
         if not is_open:
-            yield record
-            record = ""
-    if record:
-        yield record
+            yield "".join(parts)
+            parts = []
+    if parts:
+        yield "".join(parts)
 
 
 def cell_spans(record: str, delimiter: str) -> list[tuple[int, int]]:
@@ -31,9 +32,9 @@ def cell_spans(record: str, delimiter: str) -> list[tuple[int, int]]:
     return _scan(record.rstrip("\r\n"), delimiter)[0]
 
 
-def _scan(text: str, delimiter: str) -> tuple[list[tuple[int, int]], bool]:
-    """Return the spans of cells, and whether the text ends within a quoted one."""
-    spans, first, at, quoted, begins = [], 0, 0, False, True
+def _scan(text: str, delimiter: str, quoted: bool = False) -> tuple[list[tuple[int, int]], bool]:
+    """Return the spans of cells, and whether the text ends within a quoted one; `quoted`: it begins within one."""
+    spans, first, at, begins = [], 0, 0, not quoted
     while at < len(text):
         sign = text[at]
         if quoted:

@@ -7,7 +7,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ _FIRST_LINES = 20  # among which the names of columns are looked for
 _PACKED = {
     b"PK\x03\x04": ".xlsx",
     b"\xd0\xcf\x11\xe0": ".xls",
-    b"PAR1": ".parquet",
+    b"PAR1\x15": ".parquet",
     b"\x1f\x8b": ".gz",
 }  # what files begin with
 _LOOKED_AT = 1000  # rows that decide whether they have a cell more than the names of columns
@@ -42,6 +42,12 @@ def _encoding(name: str) -> str:
     except LookupError:
         raise TableError(f"There is no encoding {name!r}; some are utf-8, latin-1, cp1252, utf-16.") from None
     return "utf-8-sig" if found == "utf-8" else found
+
+
+def _usual_name(encoding: str) -> str:
+    """Return an encoding as this package calls it, so that UTF16 and utf-16 are one."""
+    _encoding(encoding)  # refuses what there is not
+    return "utf-16" if codecs.lookup(encoding).name == "utf-16" else encoding
 
 
 def open_text(path: Path, encoding: str) -> TextIO:
@@ -81,7 +87,8 @@ def _reading(path: Path, encoding: str) -> Iterator[None]:
     try:
         yield
     except UnicodeError as error:
-        hint = "say encoding='latin-1', 'cp1252' or 'utf-16', whichever it is, or save it as UTF-8."
+        others = [each for each in ("utf-8", "latin-1", "cp1252", "utf-16") if each != encoding]
+        hint = f"say encoding={others[0]!r}, {others[1]!r} or {others[2]!r}, whichever it is, or save it as UTF-8."
         raise TableError(f"{path} is not in {encoding}: {hint}") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise TableError(f"{path} is not a complete gzip file.") from error
@@ -109,32 +116,34 @@ def usual_delimiter(path: Path) -> str:
 
 
 def _titles(lines: list[str], delimiter: str | None) -> int:
-    """Return how many lines stand above the names of columns: a title in words, or remarks behind `#`.
+    """Return how many lines stand above the names of columns: titles, or remarks behind `#`.
 
-    Below them are names, none of them a number, and a row of as many cells with a number or a blank among them:
-    where that is not so, the first line has the names, and what does not fit it is an error.
+    Titles fill one cell of a line at most. Below them stand names, none of them a number, and a row of as many cells,
+    with a number or a blank among them if there are two only. Where that is not so, and where the first two lines have
+    as many cells, the first one has the names, and what does not fit it is an error.
     """
-    signs = _DELIMITERS if delimiter is None else {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter) or _DELIMITERS
     texts = [line.strip("\ufeff\r\n") for line in lines]
     kept = [at for at, text in enumerate(texts) if text.strip()]
+    signs = _DELIMITERS if delimiter is None else {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter) or _DELIMITERS
     best = (1, 0)
     for sign in signs:
         cells = {at: [cell.strip() for cell in re.sub(r'"[^"]*"', "x", texts[at]).split(sign)] for at in kept}
+        filled = {at: sum(map(bool, cells[at])) for at in kept}
         for at, below in pairwise(kept):
             names, row = cells[at], cells[below]
-            are_names = 1 < len(names) == len(row) and all(names) and not any(map(_IS_NUMBER.fullmatch, names))
-            if are_names and any(not cell or _IS_NUMBER.fullmatch(cell) for cell in row):
-                above = (each for each in kept if each < at)
-                if all(_is_title(texts[each], cells[each], len(names)) for each in above):
-                    best = max(best, (len(names), at))
+            if len(names) != len(row) or filled[at] < 2:
+                continue
+            if at == kept[0]:
+                return 0
+            if texts[at].startswith("#") or any(map(_IS_NUMBER.fullmatch, names)):
                 break
-    return best[1]
-
-
-def _is_title(text: str, cells: list[str], n_columns: int) -> bool:
-    """Say whether a line is no row: words in one cell, or a remark; spreadsheets fill it up with delimiters."""
-    n_filled = sum(map(bool, cells))
-    return (text.startswith("#") and len(cells) != n_columns) or (n_filled == 1 and " " in text.strip(" ,;\t|"))
+            clear = len(names) > 2 or any(not cell or _IS_NUMBER.fullmatch(cell) for cell in row)
+            above = [each for each in kept if each < at]
+            if clear and all(filled[each] < 2 or texts[each].startswith("#") for each in above):
+                best = max(best, (len(names), at))
+            break
+    quotes = "".join(texts[: best[1]]).count('"')
+    return 0 if quotes % 2 else best[1]  # a name that goes on in the next line
 
 
 def _delimiter(path: Path, given: str | None, encoding: str, skip: int) -> str:
@@ -166,7 +175,7 @@ class Delimited(Table):
         self, path: Path, missing: Collection[str], delimiter: str | None, decimal: str, encoding: str | None
     ) -> None:  # fmt: skip
         super().__init__(path, missing)
-        self.encoding = _find_encoding(path) if encoding is None else encoding
+        self.encoding = _find_encoding(path) if encoding is None else _usual_name(encoding)
         if encoding is None and self.encoding == "cp1252":
             self.notes = (f"{path} is not in UTF-8; it is read as Windows text (encoding='cp1252').",)
         self.skip = 0  # lines before the names of columns
@@ -200,10 +209,22 @@ class Delimited(Table):
             header, some_rows = next(rows, []), list(islice(rows, _LOOKED_AT))
         names = [name.strip() for name in header]
         if some_rows and all(len(row) == len(names) + 1 for row in some_rows):
-            if not any(row[-1].strip() for row in some_rows):
-                names = [*names, ""]  # a separator at the end of each row
-            elif len({row[0] for row in some_rows}) == len(some_rows):
-                names = ["", *names]  # R writes the names of rows, but no name for them
+            ends = not any(row[-1].strip() for row in some_rows)  # a separator at the end of each row
+            named = len({row[0] for row in some_rows}) == len(some_rows)  # by R, which writes no name for them
+            first = [row[0].strip() for row in some_rows]
+            if ends and named and (_count(first) or not all(map(_IS_NUMBER.fullmatch, first))):
+                raise TableError(
+                    f"{self.path}: each row has a cell more than the first line has names. Do the first cells, such as "
+                    f"{first[0][:20]!r}, name the rows? Then give them a name in the first line; if not, put the "
+                    f"{self.delimiter!r} that ends each row there, too."
+                )
+            names = [*names, ""] if ends else ["", *names] if named else names
+        if len(names) > 2 and all(map(_IS_NUMBER.fullmatch, names)) and len(some_rows) and not _count(names):
+            self.notes = (
+                *self.notes,
+                f"{self.path}: the names of columns are numbers ({', '.join(names[:3])}, ...): if the first line is a "
+                "row, put a line with names above it.",
+            )
         if not any(names):
             raise TableError(f"{self.path}: the first line has no names of columns.")
         if names[0] == "":
@@ -257,7 +278,6 @@ class Delimited(Table):
         text = set(wanted) if raw else text & set(wanted)
         options: dict[str, Any] = {
             "sep": self.delimiter, "decimal": self.decimal, "names": self.columns, "header": 0, "usecols": wanted,
-            "skiprows": self.skip,
             "dtype": dict.fromkeys(text, str), "encoding": _encoding(self.encoding), "skipinitialspace": True,
             "index_col": False, "low_memory": False, "chunksize": size, "skip_blank_lines": len(self.columns) > 1,
             "keep_default_na": False,
@@ -266,14 +286,22 @@ class Delimited(Table):
             options["na_filter"] = False
         else:
             options["na_values"] = missing_marks(wanted, text, self.missing, not_words(self.missing))
-        with warnings.catch_warnings(), _reading(self.path, self.encoding):
+        with warnings.catch_warnings(), _reading(self.path, self.encoding), ExitStack() as stack:
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            source: Any = self.path
+            if self.skip:  # lines, which pandas counts otherwise
+                source = self.lines(stack.enter_context(open_text(self.path, _encoding(self.encoding))))
             try:
-                found = pd.read_csv(self.path, **options)
+                found = pd.read_csv(source, **options)
                 for part in [found] if size is None else found:
                     yield part[wanted]
             except pd.errors.ParserError as error:
                 raise TableError(f"{self.path} cannot be read: {str(error).strip()}") from error
+
+
+def _count(names: list[str]) -> bool:
+    """Say whether names are 0, 1, 2, ... or 1, 2, 3, ..., as programs write them."""
+    return any(names == [str(at + first) for at in range(len(names))] for first in (0, 1))
 
 
 class _Parts:

@@ -132,7 +132,7 @@ class SheetWriter:
             choice = DataValidation(type="list", formula1=_DECISIONS, allow_blank=True)
             letter = _letter(columns.index("decision") + 1)
             choice.add(f"{letter}2:{letter}{_MOST_ROWS}")
-            self.sheet.add_data_validation(choice)
+            self.sheet.data_validations.append(choice)  # sheets that are only written have no method for it
         self.n_rows = 0
         self.append(columns)
 
