@@ -271,6 +271,12 @@ def warn_suspicious_features(X: Any, names: Sequence[Any] | None, Y: Any, label_
         if sparse.issparse(X):  # all zeros but one are left out
             zeros = X.shape[0] - len(column)
             n_high, n_low = n_high + zeros * int(high == 0), n_low + zeros * int(low == 0)
+        empty = np.isnan(column) if not sparse.issparse(X) else np.zeros(0, bool)
+        n_empty = int(empty.sum())
+        if n_empty and (len(column) - n_empty, n_empty) in sizes:  # known where the label is, as an x beside blanks
+            at_high, at_low = np.packbits(~empty).tobytes(), np.packbits(empty).tobytes()
+            if (at_high, at_low) in labels:
+                copies.append(f"{name!r} (of {labels[at_high, at_low]!r})")
         if low < high and (n_high, n_low) in sizes:
             column = X[:, [at]].toarray().ravel() if sparse.issparse(X) else column
             at_high, at_low = np.packbits(column == high).tobytes(), np.packbits(column == low).tobytes()

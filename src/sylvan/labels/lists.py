@@ -1,5 +1,6 @@
 """Labels that are listed row by row become a table."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -148,6 +149,9 @@ def separator_in(cells: pd.Series, signs: Iterable[str]) -> str | None:
     for sign in signs:
         parts = cells.str.split(sign, regex=False).explode().str.strip()
         parts = parts[parts != ""]
-        if cells.str.contains(sign, regex=False).any() and parts.nunique() <= max(2, len(parts) // 2):
+        often = cells.str.count(re.escape(sign))
+        if sign in ",/" and often.nunique() < 2:  # as in "Austin, TX": lists have more names, or fewer
+            continue
+        if often.any() and parts.nunique() <= max(2, len(parts) // 2):
             return sign
     return None

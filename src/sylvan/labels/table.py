@@ -222,6 +222,8 @@ def read_targets(y: Any, unknown_label: Any = np.nan, names: Any = None, absent_
         y = np.ma.filled(y.astype(float), np.nan)
     elif lists_labels(y):
         y = labels_from_lists(y, labels=names)
+    elif isinstance(y, pd.DataFrame) and y.shape[1] == 1 and lists_labels(y.iloc[:, 0]):
+        y = labels_from_lists(y.iloc[:, 0], labels=names)
     elif (sign := _separator_of(y)) is not None:
         text = f"Cells such as {_first_text(y)!r} are read as lists of labels, with {sign!r} between them."
         warn_user(text, DataConversionWarning)
@@ -272,6 +274,9 @@ def read_labels(y: Any) -> Targets:
     return targets
 
 
+_SEPARATORS = (";", "|", ",")
+
+
 def _separator_of(y: Any) -> str | None:
     """Return what separates labels in a column of text: a sign that classes hardly have in their names."""
     if not isinstance(y, pd.Series | pd.DataFrame) or (y.ndim == 2 and y.shape[1] != 1):
@@ -282,12 +287,12 @@ def _separator_of(y: Any) -> str | None:
         or not column.map(lambda cell: isinstance(cell, str) or pd.isna(cell)).all()
     ):
         return None
-    return separator_in(column.dropna().astype(str), (";", "|"))
+    return separator_in(column.dropna().astype(str), _SEPARATORS)
 
 
 def _first_text(y: Any) -> str:
     column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) else y
-    return str(next(cell for cell in column if isinstance(cell, str) and any(sign in cell for sign in ";|")))
+    return str(next(cell for cell in column if isinstance(cell, str) and any(sign in cell for sign in _SEPARATORS)))
 
 
 def lists_labels(y: Any) -> bool:
@@ -413,7 +418,8 @@ def _name_bad_label(y: np.ndarray, names: np.ndarray | None) -> None:
     value = y[row, column].item() if isinstance(y[row, column], np.generic) else y[row, column]
     raise ValueError(
         f"Y must hold 0 and 1 only, but {column_name(column, names)} has {value!r} in row {row}. Turn it into 0/1: "
-        "Y = (Y == 'my word').astype(int), with the value that means present; a column of several classes needs one "
+        "Y = (Y == 'my word').astype(int), with the value that means present, or Y = (Y > 0).astype(int) of counts; a "
+        "column of several classes needs one "
         "column per class (pandas.get_dummies)."
     )
 

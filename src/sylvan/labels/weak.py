@@ -16,6 +16,9 @@ ZEROS = ("auto", "classes", "absent", "unrecorded")
 #: Unknown cells are few if they are a smaller share of the cells that are not recorded. Whoever leaves cells open as a
 #: rule leaves many; a few blanks among thousands of zeros are slips, and must not turn what all zeros mean.
 FEW_UNKNOWN = 0.05
+#: Zeros beside unknown cells are few if they are a smaller share of the recorded positives, too: in rows of which all
+#: is known, so few would mean that nearly every label is present. They are remarks, and do not turn what blanks mean.
+FEW_ZEROS = 0.25
 #: Cells of a label that are known to be absent, if forests are to learn from known cells alone; fewer in small tables.
 FEWEST_ABSENT = 5
 
@@ -61,8 +64,10 @@ def read_weak_labels(
     """
     check_choice("zeros", zeros, ZEROS)
     targets = read_targets(y, unknown_label, names, absent_label)
-    candidates = _find_candidates(targets, _meaning(targets, zeros, unknown_label))
+    meaning = _meaning(targets, zeros, unknown_label)
+    candidates = _find_candidates(targets, meaning)
     leaves_out = candidates.any() and targets.unknown is not None and not (candidates & ~targets.unknown).any()
+    leaves_out = leaves_out and meaning != "remarks"
     leaves_out = bool(leaves_out) and knows_both(targets.recorded, candidates)
     return WeakLabels(targets, targets.recorded, candidates, leaves_out=leaves_out)
 
@@ -78,8 +83,16 @@ def are_few(n_unknown: int, n_unrecorded: int) -> bool:
     return n_unknown < FEW_UNKNOWN * n_unrecorded
 
 
+def are_remarks(n_zeros: int, n_unknown: int, n_recorded: int) -> bool:
+    """Say whether zeros are too few, beside unknown cells and recorded ones, to say what unknown cells mean."""
+    return 0 < n_zeros < min(FEW_UNKNOWN * (n_zeros + n_unknown), FEW_ZEROS * n_recorded)
+
+
 def _meaning(targets: Targets, zeros: str, unknown_label: Any) -> str:
-    """Say whether zeros are "absent" or "unrecorded"; warn if there are unknown cells, but too few to tell."""
+    """Say whether zeros are "absent" or "unrecorded"; warn if there are unknown cells, but too few to tell.
+
+    "remarks": zeros are absent, but so few that unknown cells are not left open by chance: they are not recorded.
+    """
     if zeros in ("absent", "unrecorded"):
         return zeros
     if isinstance(unknown_label, Real) and unknown_label == 0:  # zeros were named as the unknown ones
@@ -88,7 +101,17 @@ def _meaning(targets: Targets, zeros: str, unknown_label: Any) -> str:
         return "absent"
     if not targets.n_unknown or targets.absent is not None:  # absent ones have a mark of their own
         return "unrecorded"
-    if not are_few(targets.n_unknown, targets.recorded.size - len(targets.label)):
+    n_recorded = len(targets.label)
+    n_zeros = targets.recorded.size - n_recorded - targets.n_unknown
+    if are_remarks(n_zeros, targets.n_unknown, n_recorded):
+        warn_user(
+            f"{n_zeros:,} label cells are 0 beside {targets.n_unknown:,} unknown (empty) and {n_recorded:,} recorded "
+            "ones. They are so few that empty cells are taken for 'not recorded'; no label is suggested where there is "
+            "a 0. zeros='absent' says that empty cells were left open by chance.",
+            FewUnknownWarning,
+        )
+        return "remarks"
+    if not are_few(targets.n_unknown, targets.recorded.size - n_recorded):
         return "absent"
     warn_user(
         f"{targets.n_unknown:,} of {targets.recorded.size:,} label cells are unknown (empty). They are so few that "
@@ -106,6 +129,6 @@ def _find_candidates(targets: Targets, zeros: str) -> np.ndarray:
     nothing = np.zeros(targets.recorded.shape, bool)
     if targets.form.has_many_classes:
         return nothing
-    if zeros == "absent":
+    if zeros in ("absent", "remarks"):
         return nothing if targets.unknown is None else targets.unknown
     return ~targets.recorded if targets.absent is None else ~targets.recorded & ~targets.absent

@@ -67,11 +67,17 @@ def read_cells(values: pd.Series, own_words: Mapping[str, Any] | None = None) ->
     if np.inf in bits:
         at = bits.index(np.inf)
         row = values.index[int(np.flatnonzero(codes == at)[0])]
+        counts = " Numbers above 0 are counts? positive='>0' says so." if _are_counts(distinct) else ""
         raise ValueError(
             f"Label {values.name!r} has the value {str(distinct[at])[:60]!r} in row {row}; labels are 0/1, yes/no or "
-            "true/false, empty where unknown."
+            f"true/false, empty where unknown.{counts}"
         )
     return np.array([*bits, np.nan])[codes]  # factorize gives -1 to missing cells: the NaN at the end
+
+
+def _are_counts(values: Any) -> bool:
+    numbers = pd.to_numeric(pd.Series(list(values), dtype=object), errors="coerce")
+    return bool((numbers >= 0).mean() > 0.5 and (numbers > 1).any())
 
 
 def read_one(text: str) -> float:
@@ -91,4 +97,6 @@ def _bit(text: str, known: Mapping[str, Any]) -> float:
         return np.inf
     if f"{number:g}" in known:  # -1.0 in a column of numbers
         return float(known[f"{number:g}"])
+    if ">0" in known and number >= 0:  # counts
+        return float(known[">0"]) if number > 0 else 0.0
     return number if number in (0, 1) else np.inf

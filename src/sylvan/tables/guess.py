@@ -87,10 +87,13 @@ def guess_column(
     >>> guess_column(pd.Series(["1,5 mg", "2,5 mg", "n.d."], name="lead")).note
     'numbers with decimal commas; numbers in mg; n.d. is missing'
     """
+    kind = column.dtype
     column = without_marks(column, missing)
     name = str(column.name)
     if not column.notna().any():
         return Guess(None, "left out: empty")
+    if isinstance(kind, pd.CategoricalDtype) and kind.ordered:
+        return _categories(category_text(column), "categories in their order", kind)
     if categorical:
         return _categories(category_text(column), "")
     if pd.api.types.is_numeric_dtype(column):
@@ -102,7 +105,7 @@ def guess_column(
     if pd.api.types.is_datetime64_any_dtype(column):
         return _dates(column, "", "")
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return _categories(category_text(column), "categories", column.dtype)
+        return _categories(category_text(column), "categories")
     text = as_text(column).str.strip()
     known = text.dropna()
     found = _as_dates(known, dates) or _numbers(name, known, decimal)

@@ -555,3 +555,10 @@ def test_evaluate_takes_a_whole_table_for_the_labels(songs, tmp_path):
         table.assign(key=range(len(table))).to_csv(tmp_path / name, index=False)
     found = call(songs.folder, "evaluate", "songs.sylvan", tmp_path / "x.csv", "--label-file", tmp_path / "whole.csv")
     assert "both have a column 'key': the model does not match rows by it; leave it out" in error_of(found)
+
+
+def test_notes_are_said_of_new_rows_too(songs, tmp_path):
+    (tmp_path / "new.csv").write_text("Songs of 2021\n\n" + songs.new.to_csv(index=False), encoding="utf-8")
+    found = done(call(tmp_path, "predict", songs.path, "new.csv"))
+    assert "stands above the names of columns" in found.stderr.replace("\n", " ")
+    assert "no encoding" in error_of(call(tmp_path, "predict", songs.path, "new.csv", "--encoding", "utf-99"))

@@ -93,7 +93,8 @@ def test_a_large_table_is_shown_before_all_is_read(tmp_path):
 def test_first_findings_need_nothing_heavy(field, tmp_path):
     code = (
         "import sys, sylvan.app.cli.look as look\n"
-        "look._equal = lambda frame: print([n for n in ('sklearn', 'numba', 'matplotlib') if n in sys.modules]) or []\n"
+        "heavy = ('sklearn', 'numba', 'matplotlib')\n"
+        "look._equal = lambda frame, where: print([name for name in heavy if name in sys.modules]) or []\n"
         "from sylvan.app.cli.main import sylvan\n"
         "sylvan.main(['look', 'field.csv'], 'sylvan')\n"
     )
@@ -107,3 +108,48 @@ def test_look_in_a_process(field, tmp_path):
     found = done(start(tmp_path, "look", "field.csv", "-l", "species*"))
     assert "decimal" in found.stdout
     assert list(tmp_path.iterdir()) == [tmp_path / "field.csv"]
+
+
+def test_look_names_the_id_that_a_fit_takes(tmp_path):
+    n = 30
+    columns = {"code": [f"c{at}" for at in range(n)], "id": range(7, 7 + n), "x": np.arange(n) % 5, "tag": [0, 1] * 15}
+    pd.DataFrame(columns).to_csv(tmp_path / "a.csv", index=False)
+    lines = json.loads(done(call(tmp_path, "look", "a.csv", "-l", "tag", "--json")).stdout)["columns"]
+    assert [line["column"] for line in lines if line["read_as"] == "id"] == ["id"]
+    found = done(call(tmp_path, "fit", "a.csv", "-l", "tag", "-o", "m.sylvan", *TINY)).stderr
+    assert "Column 'id' names the rows" in found.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("labels", "others"),
+    [
+        (["it's", "b c"], ["x"]), (["a,b", "c,d"], ["x"]), (["t_a", "t_b", "t_c", "t_d", "t_e"], ["t_age", "x"]),
+        (["t_a", "t_b", "t_c", "t_d", "t_e"], ["x"]), (["[t]", "t*"], ["x"]),
+    ],
+)  # fmt: skip
+def test_commands_that_it_shows_work_in_a_shell(tmp_path, labels, others):
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({name: random.normal(size=60).round(2) for name in others})
+    table = table.assign(**{name: random.integers(0, 2, 60) for name in labels})
+    table.to_csv(tmp_path / "completed.csv", index=False)  # a name that the advice must not use again
+    first = done(call(tmp_path, "look", "completed.csv")).stdout.strip().splitlines()[-1]
+    second = done(call(tmp_path, *shlex.split(first.partition("Next: sylvan ")[2])))
+    assert "Nothing is in the way." in second.stdout, second.stdout
+    advice = second.stdout.strip().splitlines()[-1].partition("Next: sylvan ")[2]
+    done(call(tmp_path, *shlex.split(advice), *TINY))
+    assert list(pd.read_csv(tmp_path / "completed-2.csv")) == [*others, *labels]
+
+
+def test_advice_for_classes_is_a_fit(tmp_path):
+    pd.DataFrame({"x": range(30), "kind": ["a", "b", "c"] * 10}).to_csv(tmp_path / "a.csv", index=False)
+    shown = done(call(tmp_path, "look", "a.csv", "-l", "kind", "--classes")).stdout.strip().splitlines()[-1]
+    done(call(tmp_path, *shlex.split(shown.partition("Next: sylvan ")[2]), *TINY))
+
+
+def test_what_is_not_shown_is_counted(tmp_path):
+    table = pd.DataFrame({f"f{at}": [0.5, 1.5] * 10 for at in range(70)} | {"tag": [0, 1] * 10})
+    table.to_csv(tmp_path / "wide.csv", index=False)
+    assert (
+        "... and 11 further columns: 10 numbers, 1 label."
+        in done(call(tmp_path, "look", "wide.csv", "-l", "tag")).stdout
+    )

@@ -48,7 +48,7 @@ def test_features_labels_names_and_notes(write):
     assert table.schema.categories == {"mode": ["major", "minor"]}
     assert [note.split("(")[0].strip() for note in table.notes] == [
         "Column 'id' names the rows",
-        "1 label cell is empty: labels are suggested only there, and 4 zeros taken for absent",
+        "1 label cell is empty: labels are suggested only there, so none in 'tag_a', and 4 zeros taken for absent",
         "Column 'mode': categories.",
     ]
     assert table.source_rows.tolist() == [0, 1, 2, 3]

@@ -1,6 +1,7 @@
 """`sylvan look`: how would this table be read, and what is to be said about it?"""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import click
@@ -42,11 +43,16 @@ def look(**options: Any) -> None:
         heads = ("column", "read as", "example", "what was guessed, or is to be said")
         show_table(heads, lines[:_MOST_SHOWN], "llll", size)
         if len(lines) > _MOST_SHOWN:
-            show(f"... and {many(len(lines) - _MOST_SHOWN, 'further column')}.")
+            kinds: dict[str, int] = {}
+            for line in lines[_MOST_SHOWN:]:
+                kinds[line[1]] = kinds.get(line[1], 0) + 1
+            others = ", ".join(f"{number} {kind}" for kind, number in kinds.items())
+            show(f"... and {many(len(lines) - _MOST_SHOWN, 'further column')}: {others}.")
     if not (whole or options["as_json"]):
         say("All rows are looked at ...", options["quiet"])
     found: dict[str, Any] = {"rows": table.n_rows, "columns": [dict(zip(_HEADS, line)) for line in lines]}
-    problems = _equal(frame)
+    where = "" if whole else f" in the first {_FIRST:,} rows"
+    problems = _equal(frame, where)
     if options["labels"] or options["label_file"]:
         try:
             problems += _whole(options)
@@ -61,10 +67,14 @@ def look(**options: Any) -> None:
         show(f"! {problem}")
     if options["labels"] or options["label_file"]:
         if not problems:
-            show(f"Nothing is in the way. Next: {_command('impute', options)} -o completed.csv")
+            if options["classes"]:
+                show(f"Nothing is in the way. Next: {_command('fit', options)} -o model.sylvan")
+            else:
+                out = _free(f"completed{options['data'].suffix if options['data'].suffix != '.gz' else '.csv'}")
+                show(f"Nothing is in the way. Next: {_command('impute', options)} -o {out}")
     elif likely:
-        names = ",".join(likely) if len(likely) <= 4 else _pattern(likely)
-        show(f"Columns that may be labels: {some(likely, 8)}. Next: {_command('look', options)} --labels '{names}'")
+        said = " ".join(f"--labels {shlex.quote(each)}" for each in _patterns(likely, table.columns))
+        show(f"Columns that may be labels: {some(likely, 8)}. Next: {_command('look', options)} {said}")
     else:
         show("Which columns are labels? Say --labels NAME, 'tag_*', 'first:last' or -8: (the last eight).")
 
@@ -86,11 +96,11 @@ _HEADS = ("column", "read_as", "example", "about")
 
 def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tuple[str, str, str, str]], list[str]]:
     """Return a line about each column, and the columns that may be labels."""
-    from sylvan.app.tables.labels import BRACKETS, find_separator  # noqa: PLC0415 (heavy)
-    from sylvan.app.tables.table import UNNAMED  # noqa: PLC0415
+    from sylvan.app.tables.columns import find_id  # noqa: PLC0415 (heavy)
+    from sylvan.app.tables.labels import BRACKETS, find_separator  # noqa: PLC0415
     from sylvan.labels.words import read_one  # noqa: PLC0415
     from sylvan.tables.cells import as_text  # noqa: PLC0415
-    from sylvan.tables.guess import guess_column, kind_in_words, names_rows  # noqa: PLC0415
+    from sylvan.tables.guess import guess_column, kind_in_words  # noqa: PLC0415
 
     choose = sylvan.app.tables.choose_columns
     dropped = set(choose(table.columns, options["drop"], "drop"))
@@ -98,6 +108,8 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
     named = set() if options["label_file"] or not options["labels"] else set(choose(table.columns, options["labels"]))
     decimal = format_of(options)["decimal"]
     lines, likely, named_rows = [], [], options["id"]
+    if named_rows is None:
+        named_rows = find_id(frame, [name for name in table.columns if name not in dropped | named], forced)
     for name in table.columns:
         column = frame[name]
         known = column.dropna()
@@ -110,9 +122,6 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
             about = "" if separator is None else f"lists, {'in brackets' if separator == BRACKETS else repr(separator)}"
             lines.append((name, "label", example, about))
             continue
-        called = (name.lower() == "id" or name == UNNAMED) and known.is_unique
-        if named_rows is None and (called or names_rows(column, name)):
-            named_rows = name
         if name == named_rows:
             lines.append((name, "id", example, "names the rows (--id -: it does not)"))
             continue
@@ -126,14 +135,14 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
         except TableError as error:
             lines.append((name, "?", example, in_options(str(error))))
             continue
-        lists = kind_in_words(found) in ("left out", "categories", "text") and find_separator(as_text(column))
+        lists = kind_in_words(found) in ("left out", "categories") and find_separator(as_text(column))
         if words or lists:
             likely.append(name)
         lines.append((name, kind_in_words(found), example, in_options(found.question or found.note)))
     return lines, likely
 
 
-def _equal(frame: Any) -> list[str]:
+def _equal(frame: Any, where: str) -> list[str]:
     """Say which columns and rows are the same."""
     found: list[str] = []
     seen: dict[int, str] = {}
@@ -143,11 +152,11 @@ def _equal(frame: Any) -> list[str]:
         except TypeError:
             continue
         if key in seen and frame[name].nunique() > 1:
-            found.append(f"Columns {seen[key]!r} and {name!r} are the same; --drop {name!r} leaves one out.")
+            found.append(f"Columns {seen[key]!r} and {name!r} are the same{where}; --drop {name!r} leaves one out.")
         seen.setdefault(key, name)
     blank = int(frame.isna().all(axis=1).sum())
     if blank:
-        found.append(f"{many(blank, 'row is', 'rows are')} empty.")
+        found.append(f"{many(blank, 'row is', 'rows are')} empty{where}.")
     return found[:10]
 
 
@@ -172,9 +181,23 @@ def _whole(options: dict[str, Any]) -> list[str]:
     return found
 
 
-def _pattern(names: list[str]) -> str:
-    """Return a pattern that covers names, or the names."""
+def _patterns(names: list[str], columns: list[str]) -> list[str]:
+    """Return patterns that choose these columns and no others: one for all, if there are many, or their names."""
+    choose = sylvan.app.tables.choose_columns
     start = names[0]
     while start and not all(name.startswith(start) for name in names):
         start = start[:-1]
-    return f"{start}*" if start else ",".join(names)
+    pattern = f"{start}*"
+    if len(names) > 4 and start and not set("*?[,") & set(start) and choose(columns, pattern) == names:
+        return [pattern]
+    together = ",".join(names)
+    return [together] if not any("," in name for name in names) and choose(columns, together) == names else names
+
+
+def _free(name: str) -> str:
+    """Return a name that no file has."""
+    path, number = Path(name), 1
+    while path.exists():
+        number += 1
+        path = Path(f"{Path(name).stem}-{number}{Path(name).suffix}")
+    return shlex.quote(str(path))

@@ -1,12 +1,16 @@
-"""Columns chosen as people write them: names, patterns and ranges."""
+"""Columns chosen as people write them, by names, patterns and ranges; and the one that names the rows."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+import pandas as pd
+
 from sylvan._messages import some
+from sylvan.app.tables.table import UNNAMED
 from sylvan.exceptions import TableError
+from sylvan.tables.guess import names_rows
 
 _POSITIONS = re.compile(r"(-?\d*):(-?\d*)")
 
@@ -60,3 +64,27 @@ def _no_match(columns: Sequence[str], part: str, what: str) -> str:
     near = list(dict.fromkeys(near))[:3]
     hint = f"did you mean {some(near)}?" if near else f"the columns are {some(columns, 8)}."
     return f"{what}={part!r} matches no column; {hint}"
+
+
+def find_id(frame: pd.DataFrame, features: list[str], forced: Collection[str] = ()) -> str | None:
+    """Return the column that names the rows, if others are left: called id, codes without a name, codes, an index."""
+    if len(features) < 2:
+        return None
+    free = [name for name in features if name not in forced]
+    for name in free:
+        known = frame[name].dropna()
+        if (name.lower() == "id" and len(known) and known.is_unique) or (
+            name == UNNAMED and not is_index(frame[name]) and names_rows(frame[name], name)
+        ):
+            return name
+    found = next((name for name in free if name != UNNAMED and names_rows(frame[name], name)), None)
+    index = UNNAMED if UNNAMED in free and is_index(frame[UNNAMED]) and frame[UNNAMED].notna().all() else None
+    return found or index
+
+
+def is_index(column: pd.Series) -> bool:
+    """Say whether a column holds whole numbers, each once, as programs write beside rows."""
+    known = column.dropna()
+    if not pd.api.types.is_numeric_dtype(known) or not len(known) or not known.is_unique:
+        return False
+    return bool((known == known.round()).all())

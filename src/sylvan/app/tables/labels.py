@@ -80,7 +80,7 @@ class LabelCells:
                 hint = "If the column holds classes, say classes=True; if lists, separator=';'; "
                 hint += "missing=... names a word for unknown cells, positive=... and negative=... other words."
             raise TableError(f"{error} {hint}") from None
-        if (cells == 1).any():
+        if (cells == 1).any() and ">0" not in self.own_words:
             self.words[str(column.name)] = str(column[cells == 1].iloc[0]).strip()
         return np.where(np.isnan(cells), np.nan if self.blank == "unknown" else 0.0, cells)
 

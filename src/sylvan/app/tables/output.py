@@ -177,7 +177,10 @@ def write_completed(
                 write_workbook(file, frames, _changed(source, cells, rows, wanted), listed)
         return
     first = 0
-    with TableWriter(path, safe=safe) as out:
+    like = {}
+    if isinstance(source, Delimited) and ending(path) == ending(source.path):
+        like = {"delimiter": source.delimiter, "encoding": source.encoding}
+    with TableWriter(path, safe=safe, **like) as out:
         for frame in source.chunks(_ROWS, raw=True):
             here = (rows >= first) & (rows < first + len(frame))
             done = cells.completed(frame, rows[here] - first, list(wanted[here]))

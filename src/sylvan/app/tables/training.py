@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sylvan._messages import many, some
-from sylvan.app.tables.columns import choose_columns
+from sylvan._messages import many, shorten, some
+from sylvan.app.tables.columns import choose_columns, find_id, is_index
 from sylvan.app.tables.files import open_table
 from sylvan.app.tables.labels import BRACKETS, LabelCells, check_labels, find_separator
 from sylvan.app.tables.schema import TableSchema
 from sylvan.app.tables.table import UNNAMED, Table
 from sylvan.exceptions import TableError
-from sylvan.labels.weak import are_few
+from sylvan.labels.weak import are_few, are_remarks
 from sylvan.labels.words import ABSENT
 from sylvan.tables.cells import as_text
 from sylvan.tables.cleaner import Cleaner
-from sylvan.tables.guess import names_rows
+from sylvan.tables.readings import Numbers
 
 NO_ID = "-"
+_MOST_REMARKS = 20  # below a table
 _TOTALS = frozenset(("total", "totals", "sum", "summe", "gesamt", "grand total", "somme", "suma", "mean", "average"))
 
 
@@ -71,7 +72,7 @@ def read_training_table(
     other = None if label_file is None else open_table(label_file, **{**options, "sheet": None})
     dropped = set(choose_columns(table.columns, drop, "drop"))
     columns = [name for name in table.columns if name not in dropped]
-    name, notes = _id_column(table, columns, id)
+    name, notes = _id_column(table, columns, id, other is not None)
     notes = [*table.notes, *([] if other is None else other.notes), *notes]
     chosen = _label_columns(table, columns, labels) if other is None else _labels_of_file(other, labels, name)
     if name in chosen:
@@ -88,15 +89,19 @@ def read_training_table(
     used = set(features)
     forced = [each for each in choose_columns(table.columns, categorical, "categorical") if each in used]
     frame = table.whole(columns, [*forced, *([name] if name else []), *(chosen if other is None else [])])
-    if id is None and name is None and (found := _names_rows(table, frame, features, forced)) is not None:
-        name, features = str(found.name), [each for each in features if each != found.name]
-        frame[name] = found
+    if id is None and name is None and (found := find_id(frame, features, forced)) is not None:
+        name, features = found, [each for each in features if each != found]
+        frame[name] = table.whole([name], [name])[name]  # as it is written
         notes.append(f"Column {name!r} names the rows (id='-': it does not).")
+    if UNNAMED in features and UNNAMED not in forced and is_index(frame[UNNAMED]):
+        features.remove(UNNAMED)
+        notes.append(f"The first column has no name and numbers the rows; it is left out (categorical={UNNAMED!r}).")
     frame, places = _without_blank_rows(frame, other, notes)
     cleaner = Cleaner(forced, options["missing"], file_options.get("decimal"), dates)
     columns_of = {each: frame[each] for each in features}
     seen = pd.DataFrame(columns_of, index=frame.index, copy=False)  # the same memory
     _ask_at_once(cleaner, seen, cells if other is None else None, frame)
+    _ask_about_points(table, cleaner, frame)
     left_out = [each for each in table.columns if each not in {*cleaner.readings_, *chosen, name}]
     rows = _row_names(frame, name, table.path)
     if other is None:
@@ -116,6 +121,7 @@ def read_training_table(
     check_labels(Y)
     if cells.kind == "lists":
         schema = replace(schema, labels=replace(cells, names=[str(name) for name in Y.columns]))
+    notes += _about_names([str(each) for each in Y]) if Y.ndim == 2 else []
     notes += [*_note_on_zeros(Y, cells.marks_absent, zeros), *_about_columns(cleaner)]
     return TrainingTable(X, Y.set_axis(rows), schema, table if other is None else other, source_rows, notes)
 
@@ -138,10 +144,30 @@ def _without_blank_rows(frame: pd.DataFrame, other: Table | None, notes: list[st
     if not kept.all() and kept.any():
         notes.append(f"{many(len(kept) - kept.sum(), 'empty row is', 'empty rows are')} left out.")
     frame = frame if kept.all() else frame[kept]
-    last = frame.iloc[-1]
-    if any(isinstance(cell, str) and cell.strip().strip(":").lower() in _TOTALS for cell in last):
-        notes.append(f"Row {last.name} looks like a total of the others; remove it from the file if it is one.")
-    return frame, pd.Index(np.flatnonzero(kept))
+    places = np.flatnonzero(kept)
+    n_remarks = 0
+    while n_remarks < min(_MOST_REMARKS, len(frame) // 2) and _is_remark(frame.iloc[-1 - n_remarks]):
+        n_remarks += 1
+    if n_remarks and other is None:
+        text = str(frame.iloc[-n_remarks].dropna().iloc[0])
+        more = f" and {n_remarks - 1} more" * (n_remarks > 1)
+        notes.append(f"The last rows hold nothing but remarks, {shorten(text, 30)!r}{more}; they are left out.")
+        frame, places = frame.iloc[:-n_remarks], places[:-n_remarks]
+    if (total := _total(frame)) is not None:
+        notes.append(f"Row {total} looks like a total of the others; remove it from the file if it is one.")
+    return frame, pd.Index(places)
+
+
+def _is_remark(row: pd.Series) -> bool:
+    """Say whether a row has one cell, and a sentence in it."""
+    cells = row.dropna()
+    return len(row) > 2 and len(cells) == 1 and isinstance(cells.iloc[0], str) and len(cells.iloc[0].split()) > 2
+
+
+def _total(frame: pd.DataFrame) -> Any:
+    """Return the name of the last row, if it looks like a total of the others."""
+    cells = (cell for cell in frame.iloc[-1] if isinstance(cell, str))
+    return frame.index[-1] if any(cell.strip().strip(":").lower() in _TOTALS for cell in cells) else None
 
 
 def _ask_at_once(cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells | None, frame: pd.DataFrame) -> None:
@@ -157,7 +183,41 @@ def _ask_at_once(cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells | N
     except TableError as error:
         errors.append(str(error))
     if errors:
+        if (total := _total(frame)) is not None:
+            errors.append(f"Row {total} looks like a total of the others: remove it from the file if it is one.")
         raise TableError("\n".join(errors))
+
+
+def _ask_about_points(table: Table, cleaner: Cleaner, frame: pd.DataFrame) -> None:
+    """Refuse numbers such as 1.234 and 12.500 in a file whose other columns have decimal commas."""
+    readings = cleaner.readings_.items()
+    if not any(isinstance(each, Numbers) and "," in each.decimal for _, each in readings):
+        return
+    plain = [name for name, each in readings if isinstance(each, Numbers) and each.is_plain]
+    plain = [name for name in plain if pd.api.types.is_float_dtype(frame[name])]
+    written = table.whole(plain, plain) if plain else pd.DataFrame()
+    for name in plain:
+        points = written[name].dropna().str.strip()
+        points = points[points.str.contains(".", regex=False)]
+        if len(points) and points.str.fullmatch(r"[-+]?[1-9]\d{0,2}(\.\d{3})+").all():
+            raise TableError(
+                f"Column {name!r} has numbers such as {points.iloc[0]!r} in a table with decimal commas: say "
+                "decimal=',' if the point stands between thousands; if it is a decimal sign, write a comma there, too."
+            )
+
+
+def _about_names(names: list[str]) -> list[str]:
+    """Say which labels may be one: they differ in case or blanks, or are several names in one."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(" ".join(name.split()).lower(), []).append(name)
+    twins = [each for each in alike.values() if len(each) > 1]
+    notes = [f"Labels {' and '.join(map(repr, each[:3]))} are taken as different." for each in twins[:3]]
+    for sign in ";,|/":
+        joined = [name for name in names if sign in name and all(part.strip() in names for part in name.split(sign))]
+        if joined:
+            notes.append(f"Label {joined[0]!r} holds names of other labels: is {sign!r} between labels, too?")
+    return notes
 
 
 def _says_yes_or_nothing(Y: pd.DataFrame, cells: pd.DataFrame) -> bool:
@@ -185,23 +245,35 @@ def _note_on_zeros(Y: Any, marks_absent: bool, zeros: str | None) -> list[str]:
             raise TableError("absent=... names a word that no label cell has; nothing would be known to be absent.")
         cells = many(absent, "label cell is", "label cells are")
         notes = [f"{cells} known to be absent: no label is suggested there."]
-    if not empty or (zeros is None and not marks_absent and are_few(empty, empty + zero)):
+    recorded = int((Y == 1).to_numpy().sum())
+    if not empty or (
+        zeros is None and not marks_absent and (are_few(empty, empty + zero) or are_remarks(zero, empty, recorded))
+    ):
         return notes
     cells = many(empty, "label cell is", "label cells are")
     if zeros == "absent" or (zeros is None and not marks_absent):
-        meaning = f"labels are suggested only there, and {many(zero, 'zero')} taken for absent (zeros='unrecorded'"
+        whole = [str(name) for name in Y if not Y[name].isna().any()]
+        other = f", so none in {some(whole)}" if whole else ""
+        meaning = (
+            f"labels are suggested only there{other}, and {many(zero, 'zero')} taken for absent (zeros='unrecorded'"
+        )
     else:
         meaning = f"labels are suggested there, and in {many(zero, 'zero')} taken for unrecorded (zeros='absent'"
     return [*notes, f"{cells} empty: {meaning} says that zeros are not; blank='zero': empty means 0)."]
 
 
-def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[str | None, list[str]]:
-    """Return the column that names the rows, with notes: the one that is asked for, or one that is called so."""
+def _id_column(
+    table: Table, columns: list[str], wanted: str | None, matched: bool
+) -> tuple[str | None, list[str]]:  # fmt: skip
+    """Return the column that names the rows, with notes: the one that is asked for, or one that is called so.
+
+    `matched`: rows are matched to those of another file; then an index without a name is one.
+    """
     if wanted == NO_ID:
         return None, []
     if wanted is not None:
         return choose_columns(columns, [wanted], "id")[0], []
-    name = next((name for name in columns if name.lower() == "id" or name == UNNAMED), None)
+    name = next((name for name in columns if name.lower() == "id" or (name == UNNAMED and matched)), None)
     if name is None:
         return None, []
     values = table.whole([name], [name])[name]
@@ -215,14 +287,6 @@ def _id_column(table: Table, columns: list[str], wanted: str | None) -> tuple[st
             "such rows are called by their numbers, as 'row 7'."
         )
     return name, notes
-
-
-def _names_rows(table: Table, frame: pd.DataFrame, features: list[str], forced: list[str]) -> pd.Series | None:
-    """Return the first column that looks as if it named the rows, as text, if others are left."""
-    found = next((name for name in features if name not in forced and names_rows(frame[name], name)), None)
-    if found is None or len(features) == 1:
-        return None
-    return table.whole([found], [found])[found]  # as it is written
 
 
 def _label_columns(table: Table, columns: list[str], labels: str | Iterable[str] | None) -> list[str]:

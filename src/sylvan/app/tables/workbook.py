@@ -48,6 +48,11 @@ class Workbook(Table):
             raise TableError(f"{path} is damaged.") from error
         if sheet is None and len(names) > 1:
             self.notes = (f"{path}: the sheet {self.sheet!r} is read (sheet='...' names another).",)
+        if SUGGESTIONS in names and self.sheet != SUGGESTIONS:
+            self.notes += (
+                f"{path} has a sheet {SUGGESTIONS!r}: if the table was completed by a fit, take the one that it was "
+                "completed from, or what was suggested counts as recorded.",
+            )
         header = _find_header(rows)
         if header is None:
             raise TableError(f"{path}: sheet {self.sheet!r} has no row with names of columns above rows of values.")
