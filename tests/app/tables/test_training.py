@@ -67,7 +67,7 @@ NUMBERS = {"id": "-", "drop": "id", "categorical": "mode"}
     [
         (MANY, {}, []),  # the fit will warn
         (MANY, {"blank": "zero"}, []),
-        (MANY, {"zeros": "absent"}, [f"{ONE_EMPTY} only there, and 40 zeros taken for absent"]),
+        (MANY, {"zeros": "absent"}, [f"{ONE_EMPTY} only there, so none in 'a', and 40 zeros taken for absent"]),
         (SONGS, {"zeros": "unrecorded"} | NUMBERS, [f"{ONE_EMPTY} there, and in 4 zeros taken for unrecorded"]),
         (SONGS, {"absent": ["no"]} | NUMBERS, [KNOWN, f"{ONE_EMPTY} there, and in 3 zeros taken for unrecorded"]),
     ],
