@@ -11,7 +11,7 @@ from sylvan.cascade.estimator import DeepForestClassifier
 from sylvan.cascade.length import FixedLength
 from sylvan.forests import SizedForests
 from sylvan.labels.calibrate import Calibration
-from sylvan.labels.frequency import BinormalFrequency, KnownFrequency
+from sylvan.labels.frequency import CombinedFrequency, KnownFrequency
 from sylvan.labels.impute import KeepLabels
 
 
@@ -45,7 +45,7 @@ def auto(
         beyond 3,000 rows.
     frequency : None, number, (low, high), list, mapping or frequency estimator, default=None
         c, the share of a label's positives that were recorded. None: estimated, one value for all labels as far as
-        they do not differ (`BinormalFrequency`). A number, or a list with one for each label: taken as it
+        they do not differ (`CombinedFrequency`). A number, or a list with one for each label: taken as it
         is; 1 says that nothing is missing. A tuple (low, high): estimated, and kept within these limits. A mapping
         {label: number or (low, high)}: the same by label; labels that it leaves out are estimated.
     decision_threshold : float or "learned", default="learned"
@@ -54,7 +54,7 @@ def auto(
 
     Notes
     -----
-    Not published. Parts: `SizedForests`, `OutputSpace`, `average_layers`, `BinormalFrequency`, `Calibration`. The page
+    Not published. Parts: `SizedForests`, `OutputSpace`, `average_layers`, `CombinedFrequency`, `Calibration`. The page
     "Why auto works" in the documentation has the reasons, measurements and limits.
     """
     forests = SizedForests(n_trees, min_samples_leaf, effort)
@@ -75,7 +75,7 @@ def auto(
 def _frequency(known: Any) -> Any:
     """Return the estimator that what a user knows of the label frequency asks for."""
     if known is None:
-        return BinormalFrequency()
+        return CombinedFrequency()
     if isinstance(known, type):
         raise TypeError(f"frequency must be an instance, got the class {known.__name__}: write {known.__name__}().")
     if hasattr(known, "estimate"):
@@ -83,5 +83,5 @@ def _frequency(known: Any) -> Any:
     if isinstance(known, tuple) and len(known) != 2:
         raise ValueError(f"frequency as a tuple is a range (low, high), got {known!r}; use a list by label.")
     if isinstance(known, (tuple, Mapping, pd.Series)):
-        return BinormalFrequency(within=known)
+        return CombinedFrequency(within=known)
     return KnownFrequency(known)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 import naive_binormal as naive
 from strategies import examples
 from sylvan.labels.frequency import BinormalFrequency, TopRate
-from sylvan.labels.frequency.binormal import _GRID, _SPREADS, label_likelihood, read_limits, share_evidence
+from sylvan.labels.frequency.binormal import GRID, SPREADS, label_likelihood, read_limits, share_evidence
 
 SAME = "about one value for all labels, as nothing shows that they differ"
 DIFFERENT = "a value for each label, drawn towards a common one; labels differ by a factor of about "
@@ -86,7 +86,7 @@ def share_recorded(case):
 def test_likelihood_equals_its_twin(case):
     found = label_likelihood(case.Y[:, 0], case.P[:, 0])
     expected = naive.label_likelihood(case.Y[:, 0].tolist(), case.P[:, 0].tolist())
-    np.testing.assert_allclose(found, [-np.inf] * len(_GRID) if expected is None else expected, rtol=1e-9)
+    np.testing.assert_allclose(found, [-np.inf] * len(GRID) if expected is None else expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n", [1500, 5000])
@@ -95,7 +95,7 @@ def test_likelihood_equals_its_twin_where_bins_are_large(n):
     found = label_likelihood(case.Y[:, 0], case.P[:, 0])
     np.testing.assert_allclose(found, naive.label_likelihood(*(column[:, 0].tolist() for column in case)), rtol=1e-9)
     assert np.isneginf(found).any()
-    assert found.argmax() not in (0, len(_GRID) - 1)
+    assert found.argmax() not in (0, len(GRID) - 1)
 
 
 @st.composite
@@ -104,9 +104,9 @@ def evidence(draw):
     lines = []
     for _ in range(draw(st.integers(1, 4))):
         width, peak = draw(st.sampled_from([0.01, 0.1, 1.0, np.inf])), draw(st.floats(0.05, 1.1))
-        line = -0.5 * (np.log(_GRID / peak) / width) ** 2 + draw(st.sampled_from([0.0, -1e4]))
+        line = -0.5 * (np.log(GRID / peak) / width) ** 2 + draw(st.sampled_from([0.0, -1e4]))
         low, high = draw(st.sampled_from([0.0, 0.0, 0.3, 0.9, 2.0])), draw(st.sampled_from([1.0, 1.0, 0.9, 0.2]))
-        line[(low > _GRID) | (high < _GRID)] = -np.inf
+        line[(low > GRID) | (high < GRID)] = -np.inf
         lines.append(line)
     return np.array(lines)
 
@@ -258,13 +258,13 @@ def test_c_is_not_below_the_share_of_recorded_rows(case, trust, level):
 
 def test_many_labels_do_not_push_one_below_its_share_of_recorded_rows(monkeypatch):
     """Sharper than any table of moderate size: 200 labels that are sure of 0.15, and one that is recorded in 0.6."""
-    sharp = -0.5 * ((np.arange(len(_GRID)) - 10) / 0.2) ** 2
-    lines = iter([*[sharp] * 200, np.where(_GRID >= 0.6, 0.0, -np.inf)] * 2)
+    sharp = -0.5 * ((np.arange(len(GRID)) - 10) / 0.2) ** 2
+    lines = iter([*[sharp] * 200, np.where(GRID >= 0.6, 0.0, -np.inf)] * 2)
     monkeypatch.setattr("sylvan.labels.frequency.binormal.label_likelihood", lambda y, p: next(lines))
     Y = np.column_stack([np.tile(np.arange(10) < 1, (200, 1)).T, np.arange(10) < 6])
     case = Case(Y, np.full(Y.shape, 0.5))
     c, found = estimate(case), details(case)
-    np.testing.assert_allclose(c[:-1], _GRID[10], rtol=0.01)
+    np.testing.assert_allclose(c[:-1], GRID[10], rtol=0.01)
     assert c[-1] >= 0.6
     assert found.low[-1] >= 0.6
 
@@ -393,7 +393,7 @@ def test_a_clear_label_does_not_follow_the_others():
 def test_constant_probabilities(value):
     Y = np.arange(500)[:, None] % 4 == 0
     likelihood = label_likelihood(Y[:, 0], np.full(500, value))
-    assert np.ptp(likelihood[_GRID > 0.26]) < 0.01
+    assert np.ptp(likelihood[GRID > 0.26]) < 0.01
     found = details(Case(Y, np.full(Y.shape, value)))
     assert 0.25 <= found.low[0] < 0.3
     assert found.high[0] > 0.9
@@ -434,12 +434,12 @@ def test_many_labels():
     np.testing.assert_allclose(np.log(c[there_in(case)]), np.log(0.5), atol=0.4)
     rng = np.random.default_rng(0)
     peaks = np.exp(rng.normal(np.log(0.4), 0.3, 5000))
-    chances, weights = share_evidence(-0.5 * (np.log(_GRID / peaks[:, None]) / 0.05) ** 2)
+    chances, weights = share_evidence(-0.5 * (np.log(GRID / peaks[:, None]) / 0.05) ** 2)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
-    assert weights.sum(axis=1) @ _SPREADS == pytest.approx(0.3, abs=0.02)
-    assert np.exp(weights.sum(axis=0) @ np.log(_GRID)) == pytest.approx(0.4, abs=0.02)
+    assert weights.sum(axis=1) @ SPREADS == pytest.approx(0.3, abs=0.02)
+    assert np.exp(weights.sum(axis=0) @ np.log(GRID)) == pytest.approx(0.4, abs=0.02)
     inside = (peaks > 0.1) & (peaks < 0.9)
-    np.testing.assert_allclose(np.exp(chances @ np.log(_GRID))[inside], peaks[inside], rtol=0.1)
+    np.testing.assert_allclose(np.exp(chances @ np.log(GRID))[inside], peaks[inside], rtol=0.1)
 
 
 def test_a_label_that_is_known_to_be_absent_is_no_obstacle():

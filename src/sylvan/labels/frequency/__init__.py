@@ -7,7 +7,8 @@ of Y and by models that have not seen the row, or the features X; the other is i
 """
 
 from sylvan.labels.frequency.binormal import BinormalFrequency
+from sylvan.labels.frequency.combined import CombinedFrequency
 from sylvan.labels.frequency.rates import KnownFrequency, OutOfBagPercentile, TopRate
 from sylvan.labels.frequency.tice import TIcE
 
-__all__ = ["BinormalFrequency", "KnownFrequency", "OutOfBagPercentile", "TIcE", "TopRate"]
+__all__ = ["BinormalFrequency", "CombinedFrequency", "KnownFrequency", "OutOfBagPercentile", "TIcE", "TopRate"]

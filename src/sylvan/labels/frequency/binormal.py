@@ -1,7 +1,7 @@
 """The label frequency from the shape of rankings, for each label as far as labels differ."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,9 @@ from sylvan.kernels.binormal import binormal_likelihood
 from sylvan.labels.state import Frequency
 from sylvan.labels.table import read_labels
 
-_GRID = np.geomspace(0.08, 1.0, 41)  # values of c
-_LOG_GRID = np.log(_GRID)
-_SPREADS = np.array([0.02, 0.1, 0.2, 0.3, 0.45, 0.7])  # standard deviations of log c between labels
+GRID = np.geomspace(0.08, 1.0, 41)  # values of c
+LOG_GRID = np.log(GRID)
+SPREADS = np.array([0.02, 0.1, 0.2, 0.3, 0.45, 0.7])  # standard deviations of log c between labels
 _SEPARATIONS = np.linspace(0.0, 5.0, 26)
 _SCORES = np.linspace(-5.0, 10.0, 301)
 # P(score > s) and heights of the density, of negatives, then of positives by their separation.
@@ -106,37 +106,47 @@ class BinormalFrequency(BaseEstimator):
         likelihood = np.array([label_likelihood(y, p) for y, p in zip(labels.T, proba.T)])
         there = np.isfinite(likelihood).any(axis=1)
         chances = np.full(likelihood.shape, np.nan)  # of each c of the grid
-        by_spread = np.zeros(len(_SPREADS))
+        by_spread, nothing = np.zeros(len(SPREADS)), 0.0
         allowed = _allowed(limits)
         if there.any():
             possible = allowed & np.isfinite(likelihood)
-            evidence = np.where(possible, self.trust * np.where(possible, likelihood, 0.0), -np.inf)
-            chances[there], weights = share_evidence(evidence[there])
+            likelihood = np.where(possible, likelihood, -np.inf)
+            chances[there], weights, nothing = self._share(likelihood[there], labels, proba)
             by_spread = weights.sum(axis=1)
         known = ~np.isnan(proba)
         recorded = (labels & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-        c = _within(np.exp(chances @ _LOG_GRID), recorded, limits)
+        c = _within(np.exp(chances @ LOG_GRID), recorded, limits)
         tail = 0.5 * (1.0 - self.level)
         ends = [_within(_quantiles(chances, at), recorded, limits) for at in (tail, 1.0 - tail)]
         narrow = ~np.isnan(c) & (allowed.sum(axis=1) == 1)  # too narrow for the grid to say more
         low, high = np.where(narrow, np.clip(recorded, *limits), ends[0]), np.where(narrow, limits[1], ends[1])
-        return Frequency(c, np.fmin(low, c), np.fmax(high, c), _reason(by_spread, limits, there, *ends))
+        return Frequency(c, np.fmin(low, c), np.fmax(high, c), _reason(by_spread, limits, there, nothing, *ends))
+
+    def _share(
+        self, likelihood: np.ndarray, recorded: np.ndarray, proba: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:  # fmt: skip
+        """Return P(c | all labels) of each label with a positive, the weights of t and m, and P(nothing is missing)."""
+        return *share_evidence(tempered(likelihood, self.trust)), 0.0
 
 
-def _reason(by_spread: np.ndarray, limits: np.ndarray, there: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+def _reason(
+    by_spread: np.ndarray, limits: np.ndarray, there: np.ndarray, nothing: float, low: np.ndarray, high: np.ndarray
+) -> str:  # fmt: skip
     """Say why labels share a value or not, by the chance of each spread between them; `there` have a positive."""
     given = limits[0] == limits[1]
     if given.all():
         return "given"
     if not there.any():
         return "no label has a recorded positive"
-    if there.sum() == 1:
+    if nothing > 0.5:
+        text = f"probably ({nothing:.0%}) nothing is missing, as nearly all of the cells that are surest are recorded"
+    elif there.sum() == 1:
         text = "there is one label" if len(there) == 1 else "of one label only; the others say nothing of it"
     elif by_spread[1:].mean() / max(by_spread[0], 1e-300) < _EVIDENCE:  # Bayes factor of labels that differ
         text = "about one value for all labels, as nothing shows that they differ"
     else:
         text = "a value for each label, drawn towards a common one; labels differ by a factor of about "
-        text += f"{np.exp(by_spread @ _SPREADS):.2f}"
+        text += f"{np.exp(by_spread @ SPREADS):.2f}"
     if given.any():
         text += "; some are given"
     elif (limits[0] > 0.0).any() or (limits[1] < 1.0).any():
@@ -151,7 +161,7 @@ def _reason(by_spread: np.ndarray, limits: np.ndarray, there: np.ndarray, low: n
 
 def label_likelihood(y: np.ndarray, proba: np.ndarray) -> np.ndarray:
     """Return the log likelihood of each c of the grid (step 1), -inf where it cannot be (all, without a positive)."""
-    out = np.full(len(_GRID), -np.inf)
+    out = np.full(len(GRID), -np.inf)
     there = ~np.isnan(proba)
     y, proba, n = y[there].astype(float), proba[there], int(there.sum())
     if not y.any():
@@ -163,40 +173,65 @@ def label_likelihood(y: np.ndarray, proba: np.ndarray) -> np.ndarray:
     recorded = np.add.reduceat(share[group], edges[:-1])
     bins = np.diff(edges).astype(float)
     middles = (edges[:-1] + edges[1:]) / (2.0 * n)
-    binormal_likelihood(recorded, bins, middles, float(y.mean()), _GRID, *_TABLES, out)
+    binormal_likelihood(recorded, bins, middles, float(y.mean()), GRID, *_TABLES, out)
     return out
 
 
-def share_evidence(log_likelihood: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return P(c | all labels) of each label, (n_labels, n_grid), and of each t and m, (n_spreads, n_grid) (step 2)."""
+class Evidence(NamedTuple):
+    """What labels say of a common c (step 2)."""
+
+    evidence: np.ndarray  # (n_spreads, n_grid) log evidence of each t and m
+    likelihood: np.ndarray  # (n_labels, n_grid) of each c, the greatest is 1
+    priors: list[np.ndarray]  # (m, c) of each t
+    parts: list[np.ndarray]  # (label, m) of each t: the likelihood of the label, whatever its c
+
+
+def tempered(log_likelihood: np.ndarray, trust: float) -> np.ndarray:
+    """Return the log likelihood times `trust`; what cannot be still cannot."""
+    possible = np.isfinite(log_likelihood)
+    return np.where(possible, trust * np.where(possible, log_likelihood, 0.0), -np.inf)
+
+
+def evidence_of(log_likelihood: np.ndarray) -> Evidence:
+    """Return the evidence of each t and m."""
     peak = log_likelihood.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):  # a label for which nothing is possible
         relative = np.where(np.isfinite(peak), log_likelihood - peak, 0.0)
     likelihood = np.exp(np.maximum(relative, _IMPOSSIBLE))
     priors, parts = [], []
-    for spread in _SPREADS:
-        prior = np.exp(-0.5 * ((_LOG_GRID - _LOG_GRID[:, None]) / spread) ** 2)
+    for spread in SPREADS:
+        prior = np.exp(-0.5 * ((LOG_GRID - LOG_GRID[:, None]) / spread) ** 2)
         prior /= prior.sum(axis=1, keepdims=True)  # (m, c)
         priors.append(prior)
         parts.append(likelihood @ prior.T)  # (label, m)
-    evidence = np.array([np.log(part).sum(axis=0) for part in parts])
+    return Evidence(np.array([np.log(part).sum(axis=0) for part in parts]), likelihood, priors, parts)
+
+
+def share_evidence(log_likelihood: np.ndarray, beside: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return P(c | all labels) of each label, (n_labels, n_grid), and of each t and m, (n_spreads, n_grid) (step 2).
+
+    `beside` is further log evidence of t and m.
+    """
+    found = evidence_of(log_likelihood)
+    evidence = found.evidence + beside
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
-    chances = sum(likelihood * ((weight / part) @ prior) for weight, part, prior in zip(weights, parts, priors))
+    mixed = zip(weights, found.parts, found.priors)
+    chances = sum(found.likelihood * ((weight / part) @ prior) for weight, part, prior in mixed)
     return chances / chances.sum(axis=1, keepdims=True), weights
 
 
 def _quantiles(chances: np.ndarray, at: float) -> np.ndarray:
     """Return a quantile of c of each label."""
     middles = np.cumsum(chances, axis=1) - 0.5 * chances
-    return np.exp([np.interp(at, row, _LOG_GRID) for row in middles])
+    return np.exp([np.interp(at, row, LOG_GRID) for row in middles])
 
 
 def _allowed(limits: np.ndarray) -> np.ndarray:
     """Return which values of the grid are within limits, (n_labels, n_grid); the nearest one, if none is."""
     low, high = limits[0][:, None], limits[1][:, None]
-    inside = (low <= _GRID) & (high >= _GRID)
-    nearest = np.abs(np.log(np.sqrt(np.maximum(low, 1e-3) * high)) - _LOG_GRID).argmin(axis=1)
+    inside = (low <= GRID) & (high >= GRID)
+    nearest = np.abs(np.log(np.sqrt(np.maximum(low, 1e-3) * high)) - LOG_GRID).argmin(axis=1)
     lonely = ~inside.any(axis=1)
     inside[lonely, nearest[lonely]] = True
     return inside

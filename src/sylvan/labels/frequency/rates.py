@@ -141,15 +141,17 @@ class TopRate(BaseEstimator):
         recorded = read_labels(Y).recorded
         proba = check_proba("TopRate", proba, recorded.shape)
         if self.pooled:
-            rates = np.full(recorded.shape[1], self._best_rate(recorded.ravel(), proba.ravel()))
+            rates = np.full(recorded.shape[1], best_rate(recorded.ravel(), proba.ravel(), self.min_rows))
         else:
-            rates = np.array([self._best_rate(y, p) for y, p in zip(recorded.T, proba.T)])
+            rates = np.array([best_rate(y, p, self.min_rows) for y, p in zip(recorded.T, proba.T)])
         return Frequency(np.where(recorded.any(axis=0), rates, np.nan))
 
-    def _best_rate(self, recorded: np.ndarray, proba: np.ndarray) -> float:
-        order = np.argsort(-proba, kind="stable")
-        ranked = proba[order]
-        rate = np.cumsum(recorded[order]) / np.arange(1, len(order) + 1)
-        whole = np.append(ranked[1:] != ranked[:-1], True)  # rows of one probability stay together
-        whole[: min(self.min_rows, len(order)) - 1] = False
-        return float(rate[whole].max())
+
+def best_rate(recorded: np.ndarray, proba: np.ndarray, min_rows: int) -> float:
+    """Return the greatest share of recorded ones among the k most probable, for any k from `min_rows` on."""
+    order = np.argsort(-proba, kind="stable")
+    ranked = proba[order]
+    rate = np.cumsum(recorded[order]) / np.arange(1, len(order) + 1)
+    whole = np.append(ranked[1:] != ranked[:-1], True)  # rows of one probability stay together
+    whole[: min(min_rows, len(order)) - 1] = False
+    return float(rate[whole].max())
