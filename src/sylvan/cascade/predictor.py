@@ -8,6 +8,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sylvan._messages import some, warn_user
 from sylvan._validation import check_choice, check_features
 from sylvan.cascade.explain.reasons import CellReasons
 from sylvan.cascade.explain.rules import ReadableRules
@@ -15,6 +16,7 @@ from sylvan.cascade.layer import Layer, ask_layers, row_blocks, through_layers, 
 from sylvan.cascade.one_label import OneLabel, position
 from sylvan.cascade.plan import default_measure
 from sylvan.cascade.recipes import MadeByRecipe
+from sylvan.exceptions import FeatureWarning
 from sylvan.io import Savable
 from sylvan.labels.findings import Decider
 from sylvan.labels.state import mean_of
@@ -37,7 +39,11 @@ class CascadePredictor(CellReasons, ReadableRules, Savable, TransformerMixin, Cl
         check_is_fitted(self, "layers_")
         X = as_frame(X)
         if isinstance(X, pd.DataFrame) and (cleaner := vars(self).get("cleaner_")) is not None:
-            X = cleaner.transform(X)
+            unseen: dict[str, list[str]] = {}
+            X = cleaner.transform(X, unseen)
+            for name, values in unseen.items():
+                text = f"Column {name!r} has values that the model has not seen, taken as missing: {some(values)}."
+                warn_user(text, FeatureWarning)
         return check_features(self, X, reset=False)
 
     def _ask(self, X: Any) -> np.ndarray:

@@ -338,8 +338,13 @@ def _take_out(values: np.ndarray, marked: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _are_unknown(values: np.ndarray, label: Any) -> np.ndarray:
-    """Say which values are missing or equal to the label."""
-    return pd.isna(values) | _equals(values, label)
+    """Say which values are missing, or blank text, or equal to the label."""
+    found = pd.isna(values) | _equals(values, label)
+    if values.dtype == object:
+        found = found | np.array([isinstance(each, str) and not each.strip() for each in values.flat]).reshape(
+            values.shape
+        )
+    return found
 
 
 def _equals(values: np.ndarray, label: Any) -> np.ndarray:

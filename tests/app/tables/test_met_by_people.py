@@ -207,6 +207,31 @@ def test_workbooks_that_are_only_written_have_choices(tmp_path):
     assert "confirmed" in choice.formula1
 
 
+def test_workbooks_that_are_none(tmp_path):
+    for name, content, ending in (
+        ("a.xlsx", b"x,t\n1,0\n", ".csv"),
+        ("b.xls", b"PK\x03\x04", ".xlsx"),
+        ("c.xlsx", b"\xd0\xcf\x11\xe0", ".xls"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(TableError, match=f"give it the ending {ending}"):
+            open_table(tmp_path / name)
+
+
+def test_blank_cells_beside_marks_in_python():
+    marks = pd.DataFrame({"elm": ["x", "", " ", "x"] * 20, "oak": ["", "x", "", ""] * 20})
+    weak = read_weak_labels(marks)
+    assert weak.recorded.sum() == 60
+    assert weak.candidates.sum() == 100
+
+
+def test_new_categories_are_said_in_python():
+    X = pd.DataFrame({"site": ["north", "south"] * 20, "size": range(40)})
+    model = auto(5, max_layers=1, random_state=0).fit(X, np.column_stack([[0, 1] * 20, [1, 1, 0, 0] * 10]))
+    with pytest.warns(UserWarning, match="'site' has values that the model has not seen, taken as missing: 'west'"):
+        model.predict(X.assign(site="west"))
+
+
 def test_a_completed_workbook_is_recognised(tmp_path):
     with pd.ExcelWriter(tmp_path / "done.xlsx") as book:
         pd.DataFrame({"x": range(20), "t": [0, 1] * 10}).to_excel(book, sheet_name="data", index=False)

@@ -27,6 +27,7 @@ class Workbook(Table):
 
     def __init__(self, path: Path, missing: Collection[str], sheet: str | None) -> None:
         super().__init__(path, missing)
+        _check_kind(path)
         try:
             from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 (an extra)
         except ImportError as error:
@@ -77,6 +78,16 @@ class Workbook(Table):
         for first in range(0, self.n_rows, step):
             frame = self._frame[wanted].iloc[first : first + step].copy()
             yield frame if raw else cleaned(frame, text, self.missing)
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse a file that is called a workbook and is none, or one of another kind."""
+    with path.open("rb") as file:
+        begin = file.read(4)
+    holds = ".xlsx" if begin[:2] == b"PK" else ".xls" if begin == b"\xd0\xcf\x11\xe0" else ".csv"
+    if holds == ".csv" or (path.suffix.lower() == ".xls") != (holds == ".xls"):
+        what = "text" if holds == ".csv" else f"a workbook that ends in {holds}"
+        raise TableError(f"{path} is not what its name says; if it is {what}, give it the ending {holds}.")
 
 
 def _cells_of(book: Any, sheet: str) -> list[list[Any]]:
