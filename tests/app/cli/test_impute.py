@@ -393,3 +393,37 @@ def test_a_word_for_labels_known_to_be_absent(songs, tmp_path):
     about = sylvan.io.read_about(tmp_path / "m.sylvan")
     assert about["table"]["labels"]["own_words"] == {"looked": -1}
     done(call(tmp_path, "evaluate", "m.sylvan", "songs.csv"))
+
+
+def test_what_is_held_back_is_said(tmp_path):
+    """Decisions that say no to many of the best: the usual list is cut short, and how to have a longer one is said."""
+    n = 200
+    random = np.random.default_rng(0)
+    x = random.normal(size=n)
+    tag = (x > 0) & (random.random(n) < 0.5)
+    pd.DataFrame(
+        {"id": [f"r{at}" for at in range(n)], "x": x, "y": random.normal(size=n), "tag": tag.astype(int)}
+    ).to_csv(tmp_path / "a.csv", index=False)
+    done(
+        call(
+            tmp_path,
+            "impute",
+            "a.csv",
+            "-l",
+            "tag",
+            "-o",
+            "b.csv",
+            "--suggestions",
+            "s.csv",
+            "--min-proba",
+            "0.3",
+            *TINY,
+        )
+    )
+    listed = pd.read_csv(tmp_path / "s.csv").head(30)
+    listed["decision"] = ["confirmed", "rejected", "confirmed"] * 10
+    listed.to_csv(tmp_path / "d.csv", index=False)
+    found = done(call(tmp_path, "impute", "a.csv", "-l", "tag", "--decisions", "d.csv", "-o", "c.csv", *TINY))
+    said = " ".join(found.stderr.split())
+    assert "more probably present than not, but a list with them is not expected to be right to 80%" in said
+    assert "--min-proba 0.5 writes them" in said

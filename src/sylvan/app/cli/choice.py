@@ -19,6 +19,7 @@ class Chosen:
     confirmed: Any  # DataFrame of row, label, probability
     note: str = ""  # what is promised of the suggested ones, if that is more than an expectation
     certified: bool = False
+    held_back: int = 0  # cells that are more probably present than not, but would make the list worse than it is to be
     audited: bool = False  # whether cells that were drawn at random have corrected the probabilities
 
     @property
@@ -37,6 +38,12 @@ class Chosen:
             parts.append(f"Of {many(n, 'new suggestion')}, {expected}{known}.")
         if len(self.confirmed):
             parts.append(f"Written are {many(n, 'suggestion')} and {many(len(self.confirmed), 'confirmed cell')}.")
+        if self.held_back > n:
+            more = many(self.held_back, "further cell is", "further cells are")
+            parts.append(
+                f"{more} more probably present than not, but a list with them is not expected to be right to "
+                f"{PRECISION:.0%}: --min-proba 0.5 writes them, and sylvan audit finds out how good a list is."
+            )
         return " ".join(parts) or "Nothing is suggested."
 
     def leave_out(self, recovery: Any) -> list[str]:
@@ -68,8 +75,12 @@ def choose(model: Any, options: dict[str, Any]) -> Chosen:
     added = model.suggest_labels(min_proba=options["min_proba"])  # without a limit: what the model suggests by itself
     row, label = labels.rows.get_indexer(added["row"]), labels.summary().labels.index.get_indexer(added["label"])
     added = added[labels.offered[row, label]]  # nothing of which somebody said that he cannot tell
+    n_probable = len(added)
     if options["min_proba"] is None:
         added = added[: sylvan.labels.certify.n_expected(added["probability"].to_numpy(), PRECISION)]
+    held_back = n_probable - len(added)
     if limits["max_per_label"] is not None:
         added = added[added.groupby("label").cumcount() < limits["max_per_label"]]
-    return Chosen(added, confirmed, audited=labels.decisions is not None and labels.audit().is_audited)
+    return Chosen(
+        added, confirmed, held_back=held_back, audited=labels.decisions is not None and labels.audit().is_audited
+    )
