@@ -75,6 +75,18 @@ def expected_mcc(*given):
     return (tp * tn - fp * fn) / sqrt(product) if product > 1e-9 else 0.0
 
 
+def expected_f1(*given):
+    """Expected F1; 0 where it is not defined."""
+    tp, fp, fn, _ = expected_cells(*given)
+    return 2 * tp / (2 * tp + fp + fn) if 2 * tp + fp + fn > 1e-9 else 0.0
+
+
+def expected_excess(*given):
+    """By how many cells more or fewer are predicted than are expected to be positive."""
+    tp, fp, fn, _ = expected_cells(*given)
+    return abs((tp + fp) - (tp + fn))
+
+
 def cuts(proba):
     """Thresholds midway between neighbouring probabilities, below the least one, and the greatest: none is above."""
     values = sorted({p for row in proba for p in row})

@@ -30,7 +30,7 @@ from algorithms.naive_auto import (
 from sylvan import DeepForestClassifier, auto, rf_et, slcforest
 from sylvan.forests import ExtraTrees, KFold, OutOfBag, RandomForest, SizedForests
 from sylvan.labels.calibrate import Calibration, best_threshold
-from sylvan.labels.frequency import BinormalFrequency, KnownFrequency, OutOfBagPercentile, TopRate
+from sylvan.labels.frequency import CombinedFrequency, KnownFrequency, OutOfBagPercentile, TopRate
 from sylvan.labels.impute import KeepLabels
 
 pytestmark = [
@@ -47,7 +47,7 @@ def test_parts():
     assert model.average_layers
     assert isinstance(model.calibrate, Calibration)
     assert isinstance(model.impute, KeepLabels)
-    assert isinstance(model.impute.frequency, BinormalFrequency)
+    assert isinstance(model.impute.frequency, CombinedFrequency)
     assert model.decision_threshold == "learned"
     assert model.max_layers == 3
     assert model.zeros == "classes"
@@ -228,8 +228,8 @@ def test_trusted_zeros_and_a_frequency_of_1_agree_but_for_what_may_be_missing():
 
 def test_the_frequency_is_that_of_the_first_layer(fitted):
     first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
-    assert_allclose(fitted.label_frequency_, BinormalFrequency().estimate(None, Y, proba=first).value, atol=1e-12)
-    details = BinormalFrequency().estimate(None, Y, proba=first)
+    assert_allclose(fitted.label_frequency_, CombinedFrequency().estimate(None, Y, proba=first).value, atol=1e-12)
+    details = CombinedFrequency().estimate(None, Y, proba=first)
     table = fitted.summary().labels
     assert_allclose(table["low"], details.low, atol=1e-12)
     assert_allclose(table["high"], details.high, atol=1e-12)
@@ -269,7 +269,7 @@ def test_a_range_is_kept_to(fitted, within):
     model = small(frequency=within).fit(X, Y)
     assert ((model.label_frequency_ >= low) & (model.label_frequency_ <= high)).all()
     first, _ = raw_mean(small(max_layers=1), X, Y, X_NEW)
-    expected = BinormalFrequency(within=within).estimate(None, Y, proba=first).value
+    expected = CombinedFrequency(within=within).estimate(None, Y, proba=first).value
     assert_allclose(model.label_frequency_, expected, atol=1e-12)
     reason = model.summary().notes[2]
     assert ("; kept within the given limits" in reason) == (within != (0.0, 1.0))
@@ -337,7 +337,7 @@ def test_frequencies_that_cannot_be_are_refused(wrong, message):
         small(frequency=wrong).fit(X, TABLE)
 
 
-@pytest.mark.parametrize("wrong", [BinormalFrequency, KnownFrequency, float])
+@pytest.mark.parametrize("wrong", [CombinedFrequency, KnownFrequency, float])
 def test_a_class_is_no_estimator(wrong):
     with pytest.raises(TypeError, match=f"an instance, got the class {wrong.__name__}: write {wrong.__name__}"):
         auto(frequency=wrong)
@@ -408,7 +408,7 @@ def test_forms_of_two_classes(form, values):
 
 def test_two_classes_of_which_the_second_may_be_missing():
     """If the frequency is given, if zeros are said to be untrusted or unknown, and as a table of one column."""
-    estimated = BinormalFrequency()
+    estimated = CombinedFrequency()
     as_label = small().fit(X, Y[:, :1])
     assert as_label.label_frequency_[0] < 0.95
     assert len(as_label.suggest_labels(top=1000)) == (Y[:, 0] == 0).sum()
@@ -684,3 +684,23 @@ def test_a_number_is_no_estimator():
     """As in a search over `impute__frequency`, where `auto(frequency=...)` is not there to make one of it."""
     with pytest.raises(TypeError, match=r"must be an estimator, such as KnownFrequency\(0\.6\), got 0\.5"):
         auto(3, max_layers=1).set_params(impute__frequency=0.5).fit(X, Y)
+
+
+def test_thresholds_by_name():
+    """What is asked for by name is what `best_threshold` finds, of the rows that were learnt, for that goal."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 4))
+    present = rows[:, :3] + rng.normal(size=(300, 3)) > 0.5
+    labels = (present & (rng.random(present.shape) < 0.6)).astype(int)
+    usual = auto(20, random_state=0).fit(rows, labels)
+    found = {}
+    for goal in ("hamming", "mcc", "f1", "count"):
+        model = auto(20, decision_threshold=goal, random_state=0).fit(rows, labels)
+        expected = best_threshold(labels, usual.oos_proba_, usual.label_frequency_, goal)
+        assert_allclose(model.decision_threshold_, expected)
+        found[goal] = expected
+    assert found["hamming"] >= found["f1"]
+    n_expected = usual.summary().labels["expected"].sum()
+    assert (usual.oos_proba_ > found["count"]).sum() == pytest.approx(n_expected, rel=0.15)
+    with pytest.raises(ValueError, match="decision_threshold='mcc' is found by a calibration"):
+        auto(5, calibrate=None, decision_threshold="mcc").fit(rows, labels)

@@ -164,8 +164,13 @@ def test_the_best_threshold_against_all_thresholds(case):
     if not case.recorded.any():
         assert best_threshold(*case) == 0.5
         return
-    for towards, worth in ((0.0, lambda *cell: -naive.expected_hamming(*cell)), (1.0, naive.expected_mcc)):
-        found = best_threshold(*case, towards)
+    goals = {
+        0.0: lambda *cell: -naive.expected_hamming(*cell), "hamming": lambda *cell: -naive.expected_hamming(*cell),
+        1.0: naive.expected_mcc, "mcc": naive.expected_mcc, "f1": naive.expected_f1,
+        "count": lambda *cell: -naive.expected_excess(*cell),
+    }  # fmt: skip
+    for goal, worth in goals.items():
+        found = best_threshold(*case, goal)
         assert 0 < found <= 1
         assert any(found == pytest.approx(cut, abs=1e-12) for cut in naive.cuts(proba))
         most = max(worth(recorded, proba, c, cut) for cut in naive.cuts(proba))
@@ -176,7 +181,32 @@ def test_the_best_threshold_against_all_thresholds(case):
 @given(cases(), st.floats(0, 1))
 def test_a_threshold_between_that_of_the_loss_and_that_of_the_mcc(case, towards):
     ends = best_threshold(*case, 0.0), best_threshold(*case, 1.0)
-    assert best_threshold(*case, towards) == pytest.approx((1 - towards) * ends[0] + towards * ends[1])
+    between, found = (1 - towards) * ends[0] + towards * ends[1], best_threshold(*case, towards)
+    recorded, proba, c = case.lists()
+    if 0 < towards < 1 and case.recorded.any():  # no absurd number of cells, if another is possible
+        numbers = {}
+        for cut in naive.cuts(proba):
+            tp, fp, fn, _ = naive.expected_cells(recorded, proba, c, cut)
+            numbers[cut] = (tp + fp, tp + fn)
+        fit = [
+            cut for cut, (above, positives) in numbers.items() if positives / 2 - 1e-9 <= above <= 2 * positives + 1e-9
+        ]
+        between = min(max(between, min(fit)), max(fit)) if fit else between
+    assert found == pytest.approx(between)
+
+
+def test_no_absurd_number_of_labels_is_predicted():
+    """Where the measures would have hardly any cell predicted, half of the expected number is."""
+    rng = np.random.default_rng(0)
+    proba = np.clip(rng.normal(0.2, 0.05, (2000, 1)), 0.01, 0.45)
+    recorded = rng.random(proba.shape) < 0.3 * proba
+    found = best_threshold(recorded, proba, 0.3, 0.5)
+    expected = 0.5 * (proba.sum() + recorded.sum() / 0.3)
+    assert best_threshold(recorded, proba, 0.3, "hamming") >= proba.max()
+    assert (proba > found).sum() >= 0.5 * expected - 1
+    assert (proba > best_threshold(recorded, proba, 0.3, "count")).sum() == pytest.approx(expected, abs=1)
+    with pytest.raises(ValueError, match="goal must be one of 'hamming', 'mcc', 'f1', 'count'"):
+        best_threshold(recorded, proba, 0.3, "auc")
 
 
 def test_the_default_lies_midway():

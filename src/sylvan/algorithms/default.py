@@ -48,9 +48,10 @@ def auto(
         they do not differ (`CombinedFrequency`). A number, or a list with one for each label: taken as it
         is; 1 says that nothing is missing. A tuple (low, high): estimated, and kept within these limits. A mapping
         {label: number or (low, high)}: the same by label; labels that it leaves out are estimated.
-    decision_threshold : float or "learned", default="learned"
-        A label is predicted where its probability is greater; "learned": than a number between those
-        that are expected to be best for the Hamming loss and for MCC.
+    decision_threshold : float, "learned", "hamming", "mcc", "f1" or "count", default="learned"
+        A label is predicted where its probability is greater. "hamming", "mcc", "f1": than what is expected to be best
+        for the measure; "count": so that as many labels are predicted as are expected to be present; "learned": than a
+        number between those for the Hamming loss and for MCC.
 
     Notes
     -----

@@ -75,10 +75,12 @@ class DeepForestClassifier(CallbackSupportMixin, CascadePredictor):
         Measure of a layer's out-of-sample probabilities against the recorded labels (`sylvan.measures`). Unknown
         cells are left out where zeros are absent (measures by row take them for negatives). None: the share of wrong
         predictions for classes, micro AUROC for labels, whose order survives missing positives.
-    decision_threshold : float, "calibrated" or "learned", default=0.5
+    decision_threshold : float, "learned", "hamming", "mcc", "f1", "count" or "calibrated", default=0.5
         A label is predicted where its probability is greater, as set when `fit` is called. "calibrated": than 0.5 times
         the share c of a label's positives that the last layer learnt, which needs an imputer with a frequency estimate.
-        "learned": than what `calibrate` found; of two classes that are complete, the more probable one.
+        "learned": than what `calibrate` found; of two classes that are complete, the more probable one. "hamming",
+        "mcc", "f1": than what is expected to be best for the measure; "count": so that as many are predicted as are
+        expected to be present (`sylvan.labels.calibrate.best_threshold`).
     separate_forests : bool, default=False
         The authors' variant of CaFE, for reproduction: in each layer, further forests that see all blocks (no
         crossover) predict, and others that see the new blocks alone guide the imputer. Twice to three times the work.

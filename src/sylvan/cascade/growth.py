@@ -19,6 +19,7 @@ from sylvan.cascade.layer import HeldOut, Layer, LayerInput, TrainingRows, side_
 from sylvan.cascade.length import FixedLength
 from sylvan.cascade.plan import NO_FREQUENCY, Plan
 from sylvan.cascade.progress import Progress
+from sylvan.labels.calibrate import best_threshold
 from sylvan.labels.findings import Decider, Findings
 from sylvan.labels.state import LabelState, mean_of
 from sylvan.labels.summary import Grown
@@ -337,9 +338,19 @@ def make_decider(plan: Plan, last: Stage, weak: WeakLabels, used: np.ndarray | N
             threshold = 0.5 * plan.impute.frequency_in(last.trained, last.after)
         else:
             assert plan.calibrate is not None
-            threshold = plan.calibrate.threshold_
+            threshold = plan.calibrate.threshold_ if threshold == "learned" else _best_for(threshold, plan, last, used)
     thresholds = np.array(np.broadcast_to(np.asarray(threshold, dtype=float), (form.n_labels,)))
     return Decider(form, thresholds, last.after.counts, plan.impute, plan.calibrate)
+
+
+def _best_for(goal: str, plan: Plan, last: Stage, used: np.ndarray | None) -> float:
+    """Return the threshold that is expected to be best for a goal."""
+    assert plan.calibrate is not None
+    counts, recorded = last.after.counts, last.trained.recorded
+    present = plan.calibrate.transform(last.proba if used is None else last.proba[used])
+    known = ~last.after.candidates if counts.leaves_out else np.ones(recorded.shape, bool)
+    c = np.broadcast_to(counts.learnt_share if counts.leaves_out else counts.known_frequency, recorded.shape)
+    return best_threshold(recorded[known], present[known], c[known], goal)
 
 
 def make_findings(

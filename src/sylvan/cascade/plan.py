@@ -17,6 +17,7 @@ from sylvan.cascade.checkpoints import Checkpoints, fingerprint
 from sylvan.cascade.contracts import Augmenter, Forest, LayerRecord, LengthControl, Refiner, parts_of
 from sylvan.cascade.layer import TrainingRows
 from sylvan.cascade.length import FixedLength
+from sylvan.labels.calibrate import GOALS
 from sylvan.labels.contracts import Calibrator, LabelImputer
 from sylvan.labels.impute import KeepLabels
 from sylvan.labels.state import LabelState
@@ -128,10 +129,11 @@ def _check_parts(augment: Any, impute: Any, length: Any, calibrate: Any, scannin
 def _check_threshold(threshold: Any, calibrate: Any) -> None:
     if not isinstance(threshold, str):
         check_number("decision_threshold", threshold, 0.0, 1.0)
-    elif threshold not in ("calibrated", "learned"):
-        raise ValueError(f"decision_threshold must be a number, 'calibrated' or 'learned', got {threshold!r}.")
-    elif threshold == "learned" and calibrate is None:
-        raise ValueError("decision_threshold='learned' is found by a calibration: set calibrate=Calibration().")
+    elif threshold not in ("calibrated", "learned", *GOALS):
+        names = ", ".join(map(repr, ("learned", *GOALS, "calibrated")))
+        raise ValueError(f"decision_threshold must be a number or one of {names}, got {threshold!r}.")
+    elif threshold != "calibrated" and calibrate is None:
+        raise ValueError(f"decision_threshold={threshold!r} is found by a calibration: set calibrate=Calibration().")
     elif threshold == "calibrated" and calibrate is not None:
         raise ValueError(
             "decision_threshold='calibrated' is half the label frequency, but with calibrate=... probabilities are "

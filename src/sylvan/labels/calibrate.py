@@ -11,17 +11,21 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
-from sylvan._validation import check_number, keep
+from sylvan._validation import check_choice, check_number, keep
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
 
-__all__ = ["Calibration", "best_threshold"]
+__all__ = ["GOALS", "Calibration", "best_threshold"]
+
+#: What a threshold may be best for, by name.
+GOALS = ("hamming", "mcc", "f1", "count")
 
 _SQUEEZE = 1e-4  # keeps probabilities off 0 and 1, and their order
 _SLOPES = (0.2, 5.0)  # positive, so that a label's probabilities keep their order
 _MOST_INTERCEPT = 20.0
 _MOST_CELLS = 1_000_000  # that a, b and d are fitted to
 _FEWEST_ROWS = 1000  # but to so many rows, whatever the number of labels
+_MANY = 2.0  # times as many cells as are expected to be positive are predicted at most, and at least a part as large
 _TINY = 1e-12
 
 
@@ -197,20 +201,22 @@ def _fit(recorded: np.ndarray, parts: list[np.ndarray], frequency: np.ndarray) -
     return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
 
 
-def best_threshold(recorded: Any, proba: Any, frequency: Any, towards_mcc: float = 0.5) -> float:
+def best_threshold(recorded: Any, proba: Any, frequency: Any, goal: float | str = 0.5) -> float:
     """Return the threshold on P(present | x) that is best for all labels together, although labels are missing.
 
     How many of the cells above a threshold are truly positive is known in two ways, as many as are recorded there,
     divided by c, and the sum of their probabilities; the mean of both is taken. So it is for all positives. That gives
-    the four numbers of cells that Hamming loss and Matthews' correlation are made of. 0.5 if no label is recorded.
+    the four numbers of cells that Hamming loss, F1 and Matthews' correlation are made of. 0.5 if no label is recorded.
 
     Parameters
     ----------
     recorded : (n, n_labels) of 0/1
     proba : (n, n_labels), out-of-sample P(present | x)
     frequency : (n_labels,) or number, P(recorded | present)
-    towards_mcc : float, default=0.5
-        0: the threshold with the least expected Hamming loss, 1: that with the greatest expected MCC.
+    goal : float or one of `GOALS`, default=0.5
+        0 or "hamming": the threshold with the least expected Hamming loss; 1 or "mcc": that with the greatest expected
+        MCC; a number between: one between these two, but at least half as many and at most twice as many cells are
+        predicted as are expected to be positive. "f1": the greatest expected F1. "count": as many cells are predicted.
 
     Examples
     --------
@@ -236,7 +242,21 @@ def best_threshold(recorded: Any, proba: Any, frequency: Any, towards_mcc: float
     true_negative = np.maximum(n - above - false_negative, 0.0)
     product = above * positives * (true_negative + false_positive) * (true_negative + false_negative)
     mcc = (true_positive * true_negative - false_positive * false_negative) / np.sqrt(np.maximum(product, _TINY))
-    chosen = np.array([np.argmin(false_positive + false_negative), np.argmax(mcc)])
+    best = {
+        "hamming": np.argmin(false_positive + false_negative),
+        "mcc": np.argmax(mcc),
+        "f1": np.argmax(true_positive / np.maximum(above + positives, _TINY)),
+        "count": np.argmin(np.abs(above - positives)),
+    }
     edges = np.concatenate([ranked[:1], ranked[last], [0.0]])  # nothing is greater than the greatest
-    cuts = (edges[chosen] + edges[chosen + 1]) / 2.0
-    return float(np.interp(towards_mcc, [0.0, 1.0], cuts))  # exact at both ends, and where they are equal
+    cuts = {name: float(edges[at] + edges[at + 1]) / 2.0 for name, at in best.items()}
+    if isinstance(goal, str):
+        return cuts[check_choice("goal", goal, GOALS)]
+    found = float(np.interp(goal, [0.0, 1.0], [cuts["hamming"], cuts["mcc"]]))  # exact at both ends, where equal
+    if not 0.0 < goal < 1.0:
+        return found
+    fit = np.flatnonzero((above >= positives / _MANY) & (above <= positives * _MANY))
+    if not len(fit):  # many cells of one probability
+        return found
+    most, fewest = ((edges[at] + edges[at + 1]) / 2.0 for at in (fit[-1], fit[0]))
+    return float(np.clip(found, most, fewest))

@@ -89,6 +89,7 @@ def test_what_is_known_goes_before():
         shapes = BinormalFrequency(within=within).estimate(None, case.Y, proba=case.P)
         np.testing.assert_array_equal(ours.value, shapes.value)
         assert ours.reason == shapes.reason
+    np.testing.assert_array_equal(found_in(case, within=(0, 1)).value, found_in(case).value)
 
 
 def test_any_common_scale_of_probabilities_will_do():

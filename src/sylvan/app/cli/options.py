@@ -100,8 +100,9 @@ model_options = several(
     click.option("--trees", type=click.IntRange(1), metavar="NUMBER", help="Trees in each forest."),
     click.option("--layers", type=click.IntRange(1), metavar="NUMBER", help="The largest number of layers."),
     click.option("--threshold", metavar="NUMBER",
-                 help="Predict labels above this probability. Default: 0.5; auto learns it. 'calibrated' is half the "
-                      "share recorded, for algorithms that impute."),
+                 help="Predict labels above this probability. Default: 0.5; auto learns it, or takes what is best for "
+                      "'hamming', 'mcc', 'f1' or 'count' (as many as are expected). 'calibrated' is half the share "
+                      "recorded, for algorithms that impute."),
     click.option("--set", "settings", multiple=True, metavar="NAME=VALUE",
                  help="Any other parameter, such as min_samples_leaf=2 or impute__threshold=0.4."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default="0", metavar="NUMBER",

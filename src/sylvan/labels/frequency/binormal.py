@@ -111,7 +111,7 @@ class BinormalFrequency(BaseEstimator):
         if there.any():
             possible = allowed & np.isfinite(likelihood)
             likelihood = np.where(possible, likelihood, -np.inf)
-            chances[there], weights, nothing = self._share(likelihood[there], labels, proba)
+            chances[there], weights, nothing = self._share(likelihood[there], labels, proba, limits)
             by_spread = weights.sum(axis=1)
         known = ~np.isnan(proba)
         recorded = (labels & known).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
@@ -123,7 +123,7 @@ class BinormalFrequency(BaseEstimator):
         return Frequency(c, np.fmin(low, c), np.fmax(high, c), _reason(by_spread, limits, there, nothing, *ends))
 
     def _share(
-        self, likelihood: np.ndarray, recorded: np.ndarray, proba: np.ndarray
+        self, likelihood: np.ndarray, recorded: np.ndarray, proba: np.ndarray, limits: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:  # fmt: skip
         """Return P(c | all labels) of each label with a positive, the weights of t and m, and P(nothing is missing)."""
         return *share_evidence(tempered(likelihood, self.trust)), 0.0

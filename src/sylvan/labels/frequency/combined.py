@@ -63,10 +63,10 @@ class CombinedFrequency(BinormalFrequency):
         super().__init__(within=within, trust=trust, level=level)
 
     def _share(
-        self, likelihood: np.ndarray, recorded: np.ndarray, proba: np.ndarray
+        self, likelihood: np.ndarray, recorded: np.ndarray, proba: np.ndarray, limits: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        if self.within is not None:
-            return super()._share(likelihood, recorded, proba)
+        if (limits[0] > 0.0).any() or (limits[1] < 1.0).any():  # something is known
+            return super()._share(likelihood, recorded, proba, limits)
         log_top = np.log(top_rate(recorded, proba))
         chances, weights = share_evidence(
             tempered(likelihood, self.trust), _of_top(log_top, LOG_GRID, SPREADS[:, None])
