@@ -199,7 +199,7 @@ def test_labels_without_a_usable_frequency_are_left_alone(impute, uses_proba):
         (
             {"decision_threshold": "best"},
             ValueError,
-            r"decision_threshold must be a number or one of 'learned', 'hamming', 'mcc', 'f1', 'count', 'calibrated', got 'best'\.",
+            r"decision_threshold must be a number or one of 'learned', 'hamming', .*'calibrated', got 'best'\.",
         ),
         ({"decision_threshold": 1.5}, ValueError, "decision_threshold must be a number .*got 1.5"),
         ({"decision_threshold": -0.1}, ValueError, "decision_threshold must be a number"),
