@@ -46,6 +46,15 @@ def test_the_top_is_that_of_pooled_rates(case):
         assert module.top_rate(case.Y, case.P) == pytest.approx(expected[0])
 
 
+def test_of_many_cells_some_rows_will_do(monkeypatch):
+    case = simulated([0.5] * 5, n=4000)
+    whole = found_in(case)
+    monkeypatch.setattr(module, "_MOST_CELLS", 5000)
+    some = found_in(case)
+    np.testing.assert_array_equal(some.value, found_in(case).value)
+    np.testing.assert_allclose(some.value, whole.value, rtol=0.1)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_hard_labels_that_are_complete_are_called_so(seed):
     case = hard(1.0, seed=seed)

@@ -10,6 +10,7 @@ from sylvan.labels.frequency.binormal import LOG_GRID, SPREADS, BinormalFrequenc
 from sylvan.labels.frequency.rates import best_rate
 
 _MIN_ROWS = 20  # of the top
+_MOST_CELLS = 2_000_000  # that the top is looked for in
 _TOP_ERROR = 0.05  # standard deviation of log T, if all labels have one c
 _TOP_SHIFT, _TOP_DIFFERS = 0.2, 1.5  # what differences between labels add to its mean and to its deviation
 _TOP_TRUST = 0.5  # the top is a part of the ranking whose shape is counted, too
@@ -79,6 +80,10 @@ class CombinedFrequency(BinormalFrequency):
 
 def top_rate(recorded: np.ndarray, proba: np.ndarray) -> float:
     """Return the greatest share of recorded cells among the best of all labels; unknown ones (NaN) are left out."""
+    if recorded.size > _MOST_CELLS:  # some rows will do, always the same
+        n = max(_MOST_CELLS // recorded.shape[1], 1)
+        rows = np.sort(np.random.RandomState(0).choice(len(recorded), n, replace=False))
+        recorded, proba = recorded[rows], proba[rows]
     known = ~np.isnan(proba)
     return best_rate(recorded[known], proba[known], _MIN_ROWS)
 
