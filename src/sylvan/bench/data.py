@@ -81,6 +81,12 @@ def sample(protocol: Protocol, cell: Cell, fingerprint: str | None = None) -> Sa
     return Sample(X[train], observed, X[test], Y[test], frequency)
 
 
+def truth(protocol: Protocol, cell: Cell) -> np.ndarray:
+    """Return the labels of the training rows of a cell before any were hidden."""
+    _, Y = _data(protocol, cell.dataset, None)
+    return np.asarray(Y[_split(protocol, cell, Y)[0]])
+
+
 def hide_labels(X: Any, Y: np.ndarray, missing: Any, seed: int) -> np.ndarray:
     """Hide positives of true labels Y.
 
