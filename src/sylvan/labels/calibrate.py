@@ -15,7 +15,7 @@ from sylvan._validation import check_choice, check_number, keep
 from sylvan.io import stored
 from sylvan.io.checks import all_or_none, check_array, require
 
-__all__ = ["GOALS", "Calibration", "best_threshold"]
+__all__ = ["Calibration", "best_threshold"]
 
 #: What a threshold may be best for, by name.
 GOALS = ("hamming", "mcc", "f1", "count")

@@ -4,22 +4,24 @@
 (`TableSchema`). What is wrong in a file is said in one line (`TableError`), with row and column.
 """
 
+from typing import TYPE_CHECKING
+
 from sylvan._lazy import lazy
 
-_NAMES = {
-    "LabelCells": "labels",
-    "TableError": "files",
-    "TableSchema": "schema",
-    "TableWriter": "output",
-    "TrainingTable": "training",
-    "choose_columns": "columns",
-    "format_like": "output",
-    "open_table": "files",
-    "read_training_table": "training",
-    "share_seen": "seen",
-    "sketch_rows": "seen",
-    "write_completed": "output",
-}
+if TYPE_CHECKING:  # imported when they are used: a first look at a table needs little of it
+    from sylvan.app.tables.columns import choose_columns
+    from sylvan.app.tables.files import open_table
+    from sylvan.app.tables.labels import LabelCells
+    from sylvan.app.tables.output import TableWriter, format_like, write_completed
+    from sylvan.app.tables.schema import TableSchema
+    from sylvan.app.tables.seen import share_seen, sketch_rows
+    from sylvan.app.tables.training import TrainingTable, read_training_table
+    from sylvan.exceptions import TableError
+
+__all__ = [
+    "LabelCells", "TableError", "TableSchema", "TableWriter", "TrainingTable", "choose_columns", "format_like",
+    "open_table", "read_training_table", "share_seen", "sketch_rows", "write_completed",
+]  # fmt: skip
 _MODULES = (
     "columns",
     "files",
@@ -33,5 +35,10 @@ _MODULES = (
     "training",
     "workbook",
 )
-__all__ = list(_NAMES)
+_WHERE = {
+    "columns": ("choose_columns",), "files": ("TableError", "open_table"), "labels": ("LabelCells",),
+    "output": ("TableWriter", "format_like", "write_completed"), "schema": ("TableSchema",),
+    "seen": ("share_seen", "sketch_rows"), "training": ("TrainingTable", "read_training_table"),
+}  # fmt: skip
+_NAMES = {name: module for module, names in _WHERE.items() for name in names}
 __getattr__, __dir__ = lazy(__name__, _MODULES, _NAMES)
