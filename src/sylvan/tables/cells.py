@@ -1,6 +1,6 @@
 """Cells of any kind as text, and marks of missing values among them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -63,3 +63,11 @@ def known_kind(column: pd.Series) -> pd.Series:
     values = list(column.astype(object).where(column.notna(), None))
     made: Any = pd.to_datetime(values, utc=True) if kind == "M" else pd.to_timedelta(values)
     return pd.Series(made.array, index=column.index, name=column.name)
+
+
+def twins_among(names: Iterable[str]) -> list[list[str]]:
+    """Return the names that differ in case and blanks only, those that are alike in one list."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(" ".join(name.split()).lower(), []).append(name)
+    return [each for each in alike.values() if len(each) > 1]

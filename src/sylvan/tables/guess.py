@@ -11,7 +11,7 @@ import pandas as pd
 
 from sylvan._messages import many, shorten
 from sylvan.labels.words import MISSING
-from sylvan.tables.cells import as_text, category_text, known_kind, marked
+from sylvan.tables.cells import as_text, category_text, known_kind, marked, twins_among
 from sylvan.tables.readings import (
     EITHER,
     NO_NUMBER,
@@ -327,11 +327,8 @@ def _categories(values: pd.Series, note: str, kind: pd.CategoricalDtype | None =
         order = category_text(pd.Series(kind.categories)).tolist()
         distinct.sort(key=order.index)
     about = f"{note}: {', '.join(shorten(value, 20) for value in distinct[:4])}{', ...' * (len(distinct) > 4)}"
-    twins: dict[str, list[str]] = {}
-    for value in distinct:
-        twins.setdefault(" ".join(value.split()).lower(), []).append(value)
-    alike = next((values for values in twins.values() if len(values) > 1), None)
-    about += f"; {' and '.join(map(repr, alike[:3]))} are taken as different" if alike else ""
+    for twins in twins_among(distinct)[:1]:
+        about += f"; {' and '.join(map(repr, twins[:3]))} are taken as different"
     return Guess(Categories(distinct), about if note else "")
 
 

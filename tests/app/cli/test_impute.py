@@ -404,22 +404,8 @@ def test_what_is_held_back_is_said(tmp_path):
     pd.DataFrame(
         {"id": [f"r{at}" for at in range(n)], "x": x, "y": random.normal(size=n), "tag": tag.astype(int)}
     ).to_csv(tmp_path / "a.csv", index=False)
-    done(
-        call(
-            tmp_path,
-            "impute",
-            "a.csv",
-            "-l",
-            "tag",
-            "-o",
-            "b.csv",
-            "--suggestions",
-            "s.csv",
-            "--min-proba",
-            "0.3",
-            *TINY,
-        )
-    )
+    listing = ("-l", "tag", "-o", "b.csv", "--suggestions", "s.csv", "--min-proba", "0.3")
+    done(call(tmp_path, "impute", "a.csv", *listing, *TINY))
     listed = pd.read_csv(tmp_path / "s.csv").head(30)
     listed["decision"] = ["confirmed", "rejected", "confirmed"] * 10
     listed.to_csv(tmp_path / "d.csv", index=False)

@@ -244,22 +244,8 @@ def test_lists_go_with_the_table(tmp_path):
     """Semicolons and a mark of the encoding, where the table came from a program that wants these."""
     text = "größe;x;tag\n" + rows(40, lambda at: f"n{at};{at % 7}.5;{int(at % 7 > 3 and at % 3 > 0)}\n")
     (tmp_path / "a.csv").write_bytes(text.encode("cp1252"))
-    done(
-        call(
-            tmp_path,
-            "impute",
-            "a.csv",
-            "-l",
-            "tag",
-            "-o",
-            "b.csv",
-            "--suggestions",
-            "s.csv",
-            "--min-proba",
-            "0.1",
-            *TINY,
-        )
-    )
+    listing = ("-l", "tag", "-o", "b.csv", "--suggestions", "s.csv", "--min-proba", "0.1")
+    done(call(tmp_path, "impute", "a.csv", *listing, *TINY))
     found = (tmp_path / "s.csv").read_bytes()
     assert found.startswith("\ufeffgröße;label;".encode())
     done(call(tmp_path, "audit", "a.csv", "-l", "tag", "-n", "5", "-o", "audit.xlsx", *TINY))

@@ -18,7 +18,7 @@ from sylvan.app.tables.table import UNNAMED, Table
 from sylvan.exceptions import TableError
 from sylvan.labels.weak import are_few, are_remarks
 from sylvan.labels.words import ABSENT
-from sylvan.tables.cells import as_text
+from sylvan.tables.cells import as_text, twins_among
 from sylvan.tables.cleaner import Cleaner
 from sylvan.tables.readings import Numbers
 
@@ -100,12 +100,12 @@ def read_training_table(
     cleaner = Cleaner(forced, options["missing"], file_options.get("decimal"), dates)
     columns_of = {each: frame[each] for each in features}
     seen = pd.DataFrame(columns_of, index=frame.index, copy=False)  # the same memory
-    _ask_at_once(cleaner, seen, cells if other is None else None, frame)
+    labelled = _ask_at_once(cleaner, seen, cells if other is None else None, frame)
     _ask_about_points(table, cleaner, frame)
     left_out = [each for each in table.columns if each not in {*cleaner.readings_, *chosen, name}]
     rows = _row_names(frame, name, table.path)
     if other is None:
-        Y, source_rows, theirs = cells.read(frame), places, frame[chosen]
+        Y, source_rows, theirs = labelled, places, frame[chosen]
     else:
         Y, source_rows, theirs = _join(other, cells, frame, name, table.path, notes)
     columns_of = {each: columns_of[each] for each in cleaner.readings_}
@@ -170,22 +170,23 @@ def _total(frame: pd.DataFrame) -> Any:
     return frame.index[-1] if any(cell.strip().strip(":").lower() in _TOTALS for cell in cells) else None
 
 
-def _ask_at_once(cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells | None, frame: pd.DataFrame) -> None:
-    """Learn how columns are read, and look at the labels: what is wrong with both is said in one error."""
-    errors = []
+def _ask_at_once(cleaner: Cleaner, features: pd.DataFrame, cells: LabelCells | None, frame: pd.DataFrame) -> Any:
+    """Learn how columns are read, and return the labels: what is wrong with both is said in one error."""
+    errors, labels = [], None
     try:
         cleaner.fit(features)
     except TableError as error:
         errors.append(str(error))
     try:
         if cells is not None:
-            cells.read(frame)
+            labels = cells.read(frame)
     except TableError as error:
         errors.append(str(error))
     if errors:
         if (total := _total(frame)) is not None:
             errors.append(f"Row {total} looks like a total of the others: remove it from the file if it is one.")
         raise TableError("\n".join(errors))
+    return labels
 
 
 def _ask_about_points(table: Table, cleaner: Cleaner, frame: pd.DataFrame) -> None:
@@ -208,11 +209,7 @@ def _ask_about_points(table: Table, cleaner: Cleaner, frame: pd.DataFrame) -> No
 
 def _about_names(names: list[str]) -> list[str]:
     """Say which labels may be one: they differ in case or blanks, or are several names in one."""
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(" ".join(name.split()).lower(), []).append(name)
-    twins = [each for each in alike.values() if len(each) > 1]
-    notes = [f"Labels {' and '.join(map(repr, each[:3]))} are taken as different." for each in twins[:3]]
+    notes = [f"Labels {' and '.join(map(repr, each[:3]))} are taken as different." for each in twins_among(names)[:3]]
     for sign in ";,|/":
         joined = [name for name in names if sign in name and all(part.strip() in names for part in name.split(sign))]
         if joined:
