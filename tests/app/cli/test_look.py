@@ -153,3 +153,10 @@ def test_what_is_not_shown_is_counted(tmp_path):
         "... and 11 further columns: 10 numbers, 1 label."
         in done(call(tmp_path, "look", "wide.csv", "-l", "tag")).stdout
     )
+
+
+def test_an_index_is_shown_as_left_out(tmp_path):
+    table = pd.DataFrame({"code": [f"A{at}" for at in range(40)], "x": np.arange(40) % 5, "t": [0, 1] * 20})
+    table.drop(index=[3, 9]).to_csv(tmp_path / "gaps.csv")
+    found = json.loads(done(call(tmp_path, "look", "gaps.csv", "-l", "t", "--json")).stdout)["columns"]
+    assert [(line["column"], line["read_as"]) for line in found[:2]] == [("unnamed", "left out"), ("code", "id")]

@@ -96,8 +96,9 @@ _HEADS = ("column", "read_as", "example", "about")
 
 def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tuple[str, str, str, str]], list[str]]:
     """Return a line about each column, and the columns that may be labels."""
-    from sylvan.app.tables.columns import find_id  # noqa: PLC0415 (heavy)
+    from sylvan.app.tables.columns import find_id, is_index  # noqa: PLC0415 (heavy)
     from sylvan.app.tables.labels import BRACKETS, find_separator  # noqa: PLC0415
+    from sylvan.app.tables.table import UNNAMED  # noqa: PLC0415
     from sylvan.labels.words import read_one  # noqa: PLC0415
     from sylvan.tables.cells import as_text  # noqa: PLC0415
     from sylvan.tables.guess import guess_column, kind_in_words  # noqa: PLC0415
@@ -124,6 +125,9 @@ def _columns(table: Any, frame: Any, options: dict[str, Any]) -> tuple[list[tupl
             continue
         if name == named_rows:
             lines.append((name, "id", example, "names the rows (--id -: it does not)"))
+            continue
+        if name == UNNAMED and name not in forced and is_index(column):
+            lines.append((name, "left out", example, "it has no name and numbers the rows"))
             continue
         says = [read_one(text) for text in as_text(known).str.strip().unique()[:5]]
         words = len(known) and 1.0 in says and all(word in (0.0, 1.0) or word != word for word in says)
